@@ -28,6 +28,7 @@ class Origin:
     operation: str  # such as conv2d
     location: Location | None  # the user's line
     place: BlockPlace | None = None  # its stage and IPU, where a block says them
+    scope: str = ""  # of `NameScope`, with slashes
 
     def __str__(self) -> str:
         place = f" at {self.location.file}:{self.location.line}" if self.location else ""

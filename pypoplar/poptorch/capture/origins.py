@@ -11,6 +11,7 @@ from torch import fx
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.poptorch.capture.joint_graph import Origin
 from pypoplar.poptorch.capture.model_blocks import place_of
+from pypoplar.poptorch.operators import scope_of
 from pypoplar.tracebacks import is_ours
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
@@ -21,7 +22,8 @@ def origin_of(node: fx.Node) -> Origin:
     """Module path, operation and line of a node of an exported program."""
     stack = node.meta.get("nn_module_stack") or {}
     path = next((name for name, _ in reversed(stack.values())), "") if stack else ""
-    return Origin(_module_path(path), operation_name(node), _user_line(node.meta.get("stack_trace") or ""), place_of(node.meta))
+    line = _user_line(node.meta.get("stack_trace") or "")
+    return Origin(_module_path(path), operation_name(node), line, place_of(node.meta), scope_of(node.meta))
 
 
 def operation_name(node: fx.Node) -> str:

@@ -55,6 +55,8 @@ class CompiledModel:
             graph.createHostRead("seed", lowering.seed)
         self.engine = Engine(executable or _compiled(lowering, program, settings, key), name=settings.name)
         self.engine.load(device)
+        for handle, function in lowering.host_functions.items():
+            self.engine.connectHostFunction(handle, function)
         for name, buffer in self.inputs.items():
             self.engine.connectStream(f"input/{name}", buffer)
         for output in (*self.outputs, *self.anchors.values()):

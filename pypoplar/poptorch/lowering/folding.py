@@ -25,8 +25,10 @@ def folds(node: fx.Node, is_known: Callable[[fx.Node], bool]) -> bool:
     """Whether the value of an operation is known: its operands are, and chance has no part in it."""
     if node.target is operator.getitem or node.target in OF_SHAPE:
         return node.target is not operator.getitem
-    random = isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
-    return not random and all(is_known(before) for before in node.all_input_nodes)
+    known = isinstance(node.target, torch._ops.OpOverload)
+    random = known and torch.Tag.nondeterministic_seeded in node.target.tags
+    own = known and node.target.namespace == "poptorch"  # they mark places, print, or have no form on the CPU
+    return not random and not own and all(is_known(before) for before in node.all_input_nodes)
 
 
 def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:

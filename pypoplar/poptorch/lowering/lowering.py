@@ -59,6 +59,9 @@ class GraphLowering:
         self.seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
         self.loss_gradient: float | Tensor = 1.0  # what the gradient of the loss by itself is taken to be, a number or FLOAT []
         self.drawings = 0
+        self.nested: list[Any] = []  # bodies of loops and choices that are being lowered
+        self.thens: list[Sequence] = []  # the first bodies of choices whose second is being lowered
+        self.host_functions: dict[str, Callable[..., None]] = {}  # by handle
         for one in joint.inputs:
             if one.kind is InputKind.CONSTANT and one.value is not None:
                 self.values[one.node] = Constant(narrowed(one.value))
@@ -88,7 +91,8 @@ class GraphLowering:
     def name(self) -> str:
         """The name of what is made for this operation: module, pass, operation."""
         origin = self.node.meta.get("origin")
-        parts = [*(origin.module.split(".") if origin and origin.module else []), self.node.meta["pass"].value]
+        scope = origin.scope.split("/") if origin and origin.scope else []
+        parts = [*scope, *(origin.module.split(".") if origin and origin.module else []), self.node.meta["pass"].value]
         return "/".join([*parts, origin.operation if origin else self.node.name])
 
     @property

@@ -15,8 +15,14 @@ from pypoplar.poptorch.lowering.lowering_table import lowers
 aten = torch.ops.aten
 
 
-@lowers(aten.detach.default, aten.alias.default, aten.clone.default, torch.ops.poptorch.identity_loss.default)
-def same(at: GraphLowering, source: fx.Node, **layout: Any) -> Any:
+@lowers(
+    aten.detach.default,
+    aten.alias.default,
+    aten.clone.default,
+    torch.ops.poptorch.identity_loss.default,
+    torch.ops.poptorch.set_available_memory.default,
+)
+def same(at: GraphLowering, source: fx.Node, *hint: Any, **layout: Any) -> Any:
     return at.value(source)
 
 

@@ -10,16 +10,59 @@ from collections.abc import Iterator
 
 from pypoplar.poptorch.operators.attention import plain_attention
 from pypoplar.poptorch.operators.bags import bags_of_one_length
+from pypoplar.poptorch.operators.custom_operators import custom_op, custom_operator, registerCustomOp
+from pypoplar.poptorch.operators.device_loops import cond, for_loop
+from pypoplar.poptorch.operators.dynamic_slices import dynamic_slice, dynamic_update
+from pypoplar.poptorch.operators.hints import (
+    NameScope,
+    recomputationCheckpoint,
+    scope_of,
+    set_available_memory,
+    set_overlap_for_input,
+    set_overlap_for_output,
+)
+from pypoplar.poptorch.operators.host_calls import CPU, host_call
 from pypoplar.poptorch.operators.identity_loss import identity_loss
+from pypoplar.poptorch.operators.label_search import ctc_beam_search_decoder
+from pypoplar.poptorch.operators.missing_operators import fps, nearest
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
+from pypoplar.poptorch.operators.observing import ipu_print_tensor, nop
+from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.recurrent import padded_sequences
 from pypoplar.poptorch.operators.replacements import REPLACEMENTS
+from pypoplar.poptorch.operators.serialized_products import serializedMatMul
 
-__all__ = ["REPLACEMENTS", "forms_of_graphs", "identity_loss"]
+__all__ = [
+    "CPU",
+    "NameScope",
+    "REPLACEMENTS",
+    "cond",
+    "ctc_beam_search_decoder",
+    "custom_op",
+    "custom_operator",
+    "dynamic_slice",
+    "dynamic_update",
+    "for_loop",
+    "forms_of_graphs",
+    "fps",
+    "host_call",
+    "identity_loss",
+    "ipu_print_tensor",
+    "isRunningOnIpu",
+    "nearest",
+    "nop",
+    "recomputationCheckpoint",
+    "registerCustomOp",
+    "scope_of",
+    "serializedMatMul",
+    "set_available_memory",
+    "set_overlap_for_input",
+    "set_overlap_for_output",
+]
 
 
 @contextlib.contextmanager
 def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
-    with running_statistics_in_the_graph(), plain_attention(), bags_of_one_length(), padded_sequences():
+    with running_statistics_in_the_graph(), plain_attention(), bags_of_one_length(), padded_sequences(), running_on_ipu():
         yield

@@ -1,0 +1,1 @@
+"""What PopTorch's own operators become."""

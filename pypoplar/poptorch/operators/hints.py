@@ -1,0 +1,111 @@
+"""Marks on tensors that say how something is computed, not what."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+import torch.utils._pytree as pytree
+from torch.fx.traceback import annotate
+
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.enums import OverlapMode
+from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
+from pypoplar.poptorch.operators.tensor_arguments import check_tensor
+from pypoplar.poptorch.user_log import say_once
+from pypoplar.tracebacks import public
+
+SCOPE = "poptorch_scope"  # of nodes, in meta["custom"]
+
+
+@torch.library.custom_op("poptorch::set_available_memory", mutates_args=())
+def _set_available_memory(x: torch.Tensor, proportion: float) -> torch.Tensor:
+    return x.clone()
+
+
+@_set_available_memory.register_fake
+def _(x: torch.Tensor, proportion: float) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+    return gradient.clone(), None
+
+
+_set_available_memory.register_autograd(_backward)
+
+
+@public
+def set_available_memory(tensor: torch.Tensor, available_memory_proportion: float) -> torch.Tensor:
+    """The tensor; the convolution or product that it is the result of, and its gradients, take that part of memory, from 0 to 1."""
+    check_tensor("set_available_memory", "tensor", tensor)
+    given: object = available_memory_proportion
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise PoplarTypeError(f"poptorch.set_available_memory takes a number for available_memory_proportion, got {given!r}")
+    if not 0 <= given <= 1:
+        raise InvalidOption(f"poptorch.set_available_memory: available_memory_proportion is from 0 to 1, got {given}")
+    return _set_available_memory(tensor, float(given))
+
+
+@public
+def recomputationCheckpoint(*tensors: Any) -> Any:
+    """The tensors, or a list or tuple of them. It is accepted, told once, and changes nothing: what gradients need is kept."""
+    several = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    for number, one in enumerate(several):
+        check_tensor("recomputationCheckpoint", f"tensor {number}", one)
+    say_once("poptorch.recomputationCheckpoint changes nothing: no value is computed twice")
+    return several[0] if several is tensors and len(several) == 1 else several
+
+
+def _overlap(call: str, tensors: Any, mode: OverlapMode) -> Any:
+    if not isinstance(mode, OverlapMode):
+        raise PoplarTypeError(f"poptorch.{call} takes poptorch.OverlapMode for mode, got {mode!r}")
+    for one in pytree.tree_leaves(tensors):
+        check_tensor(call, "its tensors", one)
+    if mode is not OverlapMode.NoOverlap:
+        say_once(f"poptorch.{call} changes nothing: copies from and to the host do not overlap with computation")
+    return tensors
+
+
+@public
+def set_overlap_for_input(input_tensors: Any, mode: OverlapMode) -> Any:
+    """The tensors, which may be nested. It is accepted, told once, and changes nothing: copies overlap with nothing."""
+    return _overlap("set_overlap_for_input", input_tensors, mode)
+
+
+@public
+def set_overlap_for_output(output_tensors: Any, mode: OverlapMode) -> Any:
+    """The tensors, which may be nested. It is accepted, told once, and changes nothing: copies overlap with nothing."""
+    return _overlap("set_overlap_for_output", output_tensors, mode)
+
+
+_scopes: list[str] = []
+
+
+@public
+class NameScope:
+    """Names of what is called in ``with poptorch.NameScope("attention"):`` begin with that in the report. Scopes nest."""
+
+    def __init__(self, name: str) -> None:
+        if type(name) is not str or not name:
+            raise PoplarTypeError(f"poptorch.NameScope takes a name, got {name!r}")
+        self.name = name
+        self._open: list[Any] = []
+
+    def __enter__(self) -> Self:
+        if isRunningOnIpu():
+            _scopes.append(self.name)
+            marked = annotate({SCOPE: "/".join(_scopes)})
+            marked.__enter__()
+            self._open.append(marked)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._open:
+            self._open.pop().__exit__(None, None, None)
+            _scopes.pop()
+
+
+def scope_of(meta: dict[str, Any]) -> str:
+    """The scopes that a node is in, with slashes between them."""
+    return (meta.get("custom") or {}).get(SCOPE, "")

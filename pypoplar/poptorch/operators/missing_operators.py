@@ -1,0 +1,20 @@
+"""Operators of PopTorch that pypoplar does not have yet: calls say so."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pypoplar.errors import MissingFeature
+from pypoplar.tracebacks import public
+
+
+@public
+def fps(*arguments: Any, **keywords: Any) -> NoReturn:
+    """`MissingFeature`: farthest points first, an operator of torch_cluster."""
+    raise MissingFeature("poptorch.fps: operators of torch_cluster are missing; run it on the host and pass the indices")
+
+
+@public
+def nearest(*arguments: Any, **keywords: Any) -> NoReturn:
+    """`MissingFeature`: the nearest points, an operator of torch_cluster."""
+    raise MissingFeature("poptorch.nearest: operators of torch_cluster are missing; torch.cdist and argmin give the nearest points")
