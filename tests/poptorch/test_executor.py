@@ -81,6 +81,27 @@ def test_a_saved_model_goes_on_where_it_was(tmp_path):
         poptorch.load(tmp_path / "none")
 
 
+def test_an_executable_of_another_model_is_refused(tmp_path):
+    class Scaled(nn.Module):
+        def __init__(self, factors):
+            super().__init__()
+            self.factors = torch.tensor(factors)
+
+        def forward(self, x):
+            return x * self.factors
+
+    options = poptorch.Options().enableExecutableCaching(tmp_path / "cache")
+    first = poptorch.inferenceModel(Scaled([1.0, 2.0]), options)
+    first.compileAndExport(tmp_path / "first", torch.ones(2), export_model=False)
+    second = poptorch.inferenceModel(Scaled([3.0, 2.0]), options)
+    with pytest.raises(FileLoadError, match="another model"):
+        second.loadExecutable(tmp_path / "first")
+    assert second(torch.ones(2)).tolist() == [3.0, 2.0]
+    again = poptorch.inferenceModel(Scaled([1.0, 2.0]), poptorch.Options())
+    again.loadExecutable(tmp_path / "first")
+    assert again(torch.ones(2)).tolist() == [1.0, 2.0]
+
+
 def test_executables_are_kept_for_the_same_model_alone(tmp_path):
     options = poptorch.Options().enableExecutableCaching(tmp_path)
     model, x = Regression(), samples()[0]

@@ -10,10 +10,9 @@ from attrs import frozen
 
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
-from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import JointGraph, capture
-from pypoplar.poptorch.executor.compiled import CompiledModel
+from pypoplar.poptorch.executor.compiled import CompiledModel, SavedExecutable
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
@@ -43,9 +42,9 @@ def build(
     kwargs: dict[str, Any],
     settings: ModelSettings,
     optimizer: torch.optim.Optimizer | None,
-    executable: Executable | None = None,
+    saved: SavedExecutable | None = None,
 ) -> Built:
-    """Compile a module for arguments like these; it trains if there is an optimiser. An `executable` of it is not made again."""
+    """Compile a module for arguments like these; it trains if there is an optimiser. What was `saved` is not compiled."""
     batches = settings.batches
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
@@ -62,7 +61,7 @@ def build(
         lowering.loss_gradient = update.loss_scaling(joint.loss.meta["val"].dtype)
     lowering.run()
     key = "" if update is None else update.described()
-    compiled = CompiledModel(lowering, device, settings, update, key, executable)
+    compiled = CompiledModel(lowering, device, settings, update, key, saved)
     states = None if update is None else HostState(update, compiled.engine)
     return Built(compiled, update, states, joint, describe(args, kwargs), list(named_tensors(joint)))
 

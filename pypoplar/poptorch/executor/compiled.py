@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
+import attrs
 import numpy as np
 import torch
 
@@ -23,6 +24,14 @@ from pypoplar.poptorch.user_log import logger
 from pypoplar.program import Sequence
 
 
+@attrs.frozen(eq=False)
+class SavedExecutable:
+    """An executable from a file, and what it was made for."""
+
+    executable: Executable
+    made_for: str
+
+
 class CompiledModel:
     """An engine whose one program is a call of the model."""
 
@@ -33,11 +42,11 @@ class CompiledModel:
         settings: ModelSettings,
         update: Update | None,
         key: str,
-        executable: Executable | None = None,
+        saved: SavedExecutable | None = None,
     ) -> None:
-        """`lowering` has run, `update` trains parameters. An `executable` that was made of the same model is not made again.
+        """`lowering` has run, `update` trains parameters. What was `saved` of the same model is not compiled again.
 
-        `key` tells apart what of the model `lowering` and `settings` do not say, in the cache of executables.
+        `key` tells apart what of the model `lowering` and `settings` do not say. `FileLoadError` if another model was saved.
         """
         joint, graph = lowering.joint, lowering.graph
         step = StepProgram(lowering, settings, update)
@@ -53,7 +62,11 @@ class CompiledModel:
         if lowering.seed is not None:
             graph.createHostWrite("seed", lowering.seed)
             graph.createHostRead("seed", lowering.seed)
-        self.engine = Engine(executable or _compiled(lowering, program, settings, key), name=settings.name)
+        self.made_for = _fingerprint(lowering, settings, key)
+        if saved is not None and saved.made_for != self.made_for:
+            raise FileLoadError("the executable was saved for another model, batch, optimizer or options, or by another pypoplar")
+        executable = _compiled(lowering, program, settings, self.made_for) if saved is None else saved.executable
+        self.engine = Engine(executable, name=settings.name)
         self.engine.load(device)
         for handle, function in lowering.host_functions.items():
             self.engine.connectHostFunction(handle, function)
@@ -111,12 +124,13 @@ def _result(output: ModelOutput) -> Any:
     return output.known
 
 
-def _compiled(lowering: GraphLowering, program: Sequence, settings: ModelSettings, key: str) -> Executable:
+def _compiled(lowering: GraphLowering, program: Sequence, settings: ModelSettings, made_for: str) -> Executable:
     """The executable: that of the cache for the same operations, shapes and options, if there is one."""
     graph = lowering.graph
     if settings.cache is None:
         return compileGraph(graph, [program], settings.engine, name=settings.name)
-    path = settings.cache / f"{_fingerprint(lowering, settings, key)}.poptorch"
+    lines = "".join(str(node.meta.get("origin")) for node in lowering.joint.graph.nodes)  # the executable has them for reports
+    path = settings.cache / f"{_digest(made_for, lines)}.poptorch"
     if path.exists():
         try:
             return Executable.load(path)
@@ -129,11 +143,17 @@ def _compiled(lowering: GraphLowering, program: Sequence, settings: ModelSetting
 
 
 def _fingerprint(lowering: GraphLowering, settings: ModelSettings, key: str) -> str:
-    """What tells executables apart: operations with shapes and places, options, the key, and pypoplar's version."""
-    operations = [(node.name, str(node.meta.get("val")), str(node.meta.get("origin"))) for node in lowering.joint.graph.nodes]
-    target, graph = lowering.graph.getTarget(), lowering.graph
-    told = f"{version('pypoplar')}{lowering.joint.graph}{operations}{settings}{key}{target}{graph.numVertices()}"
-    return hashlib.sha256(told.encode()).hexdigest()
+    """What tells executables apart: operations with shapes, constants, options, the key, and pypoplar's version."""
+    graph, joint = lowering.graph, lowering.joint
+    shapes = [(node.name, str(node.meta.get("val"))) for node in joint.graph.nodes]
+    constants = [(one.name, one.value.tolist()) for one in joint.inputs if isinstance(one.value, torch.Tensor)]
+    options = attrs.evolve(settings, cache=None, name="")
+    told = (version("pypoplar"), joint.graph, shapes, constants, joint.buffers, joint.gradients, joint.outputs, lowering.ipus)
+    return _digest(*told, options, key, graph.getTarget(), graph.numVertices())
+
+
+def _digest(*told: Any) -> str:
+    return hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.building import Built, build, describe
+from pypoplar.poptorch.executor.compiled import SavedExecutable
 from pypoplar.poptorch.executor.model_file import ModelFile, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.options import Options
@@ -108,11 +109,11 @@ class PoplarExecutor:
             return
         self._compile(args, kwargs, None)
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], executable: Executable | None) -> None:
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: SavedExecutable | None) -> None:
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
         start = time.perf_counter()
-        self._built = build(self._module, args, kwargs, self._settings, self._optimizer, executable)
+        self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
         self._seconds = time.perf_counter() - start
         like = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
         self._given, self._versions, self._attached = like, {}, self._settings.runs
@@ -247,10 +248,10 @@ class PoplarExecutor:
         built = self._compiled("save")
         if built.states is not None:
             built.states.fetch()
-        given = self._given
+        given, executable = self._given, built.compiled.engine.executable.serialize()
         state = self.rng_state if save_rng_state else None
         exported = (self._user_model, self._optimizer) if export_model else None
-        write_model(filename, ModelFile(built.compiled.engine.executable.serialize(), given, self._options, exported, state))
+        write_model(filename, ModelFile(executable, built.compiled.made_for, given, self._options, exported, state))
 
     def compileAndExport(self, filename: str | os.PathLike[str], *args: Any, export_model: bool = True, **kwargs: Any) -> None:
         """`compile` and `save`."""
@@ -263,7 +264,7 @@ class PoplarExecutor:
 
     def _take(self, file: ModelFile) -> None:
         args, kwargs = file.arguments
-        self._compile(args, kwargs, Executable.deserialize(file.executable))
+        self._compile(args, kwargs, SavedExecutable(Executable.deserialize(file.executable), file.made_for))
         if file.random_state is not None:
             self.rng_state = file.random_state
 

@@ -13,7 +13,7 @@ from attrs import frozen
 from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.poptorch.options import Options
 
-FORMAT = "pypoplar.poptorch model 1"
+FORMAT = "pypoplar.poptorch model 2"
 
 
 @frozen(eq=False)
@@ -21,6 +21,7 @@ class ModelFile:
     """What a file holds."""
 
     executable: bytes  # an `Executable`
+    made_for: str  # what tells the model apart from others
     arguments: Any  # args and kwargs like those that it was compiled for
     options: Options
     exported: tuple[torch.nn.Module, torch.optim.Optimizer | None] | None  # None where the executable is all
