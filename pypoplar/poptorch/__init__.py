@@ -21,7 +21,8 @@ if _torch.__version__ < OLDEST_TORCH:
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
 from pypoplar.errors import PoplarError as Error
-from pypoplar.poptorch import enums, optim, options
+from pypoplar.poptorch import enums, optim, options, profiling
+from pypoplar.poptorch.argument_parsers import ICustomArgParser, registerCustomArgParser
 from pypoplar.poptorch.capture.model_blocks import BeginBlock, Block, BlockFunction, removeBlocks
 from pypoplar.poptorch.data import AsynchronousDataAccessor, DataLoader
 from pypoplar.poptorch.enums import (
@@ -42,11 +43,13 @@ from pypoplar.poptorch.enums import (
     VariableRetrievalMode,
 )
 from pypoplar.poptorch.executor import PoplarExecutor
-from pypoplar.poptorch.hardware import ipuHardwareIsAvailable, ipuHardwareVersion
+from pypoplar.poptorch.executor.compile_hooks import registerPostCompileHook, registerPreCompileHook
+from pypoplar.poptorch.hardware import RecoverableError, UnrecoverableError, ipuHardwareIsAvailable, ipuHardwareVersion
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation
 from pypoplar.poptorch.models import inferenceModel, load, trainingModel
 from pypoplar.poptorch.operators import (
     CPU,
+    MultiConv,
     NameScope,
     cond,
     ctc_beam_search_decoder,
@@ -108,9 +111,11 @@ __all__ = [
     "DataLoaderMode",
     "Error",
     "HalfFloatCastingBehavior",
+    "ICustomArgParser",
     "Liveness",
     "MatMulSerializationMode",
     "MeanReductionStrategy",
+    "MultiConv",
     "MultiConvPlanType",
     "NameScope",
     "Options",
@@ -120,6 +125,7 @@ __all__ = [
     "Phase",
     "PipelinedExecution",
     "PoplarExecutor",
+    "RecoverableError",
     "ReductionType",
     "SerialPhasedExecution",
     "ShardedExecution",
@@ -127,6 +133,7 @@ __all__ = [
     "Stage",
     "SyncPattern",
     "TensorLocationSettings",
+    "UnrecoverableError",
     "UnsupportedOperation",
     "VariableRetrievalMode",
     "cond",
@@ -149,7 +156,11 @@ __all__ = [
     "optim",
     "options",
     "recomputationCheckpoint",
+    "profiling",
+    "registerCustomArgParser",
     "registerCustomOp",
+    "registerPostCompileHook",
+    "registerPreCompileHook",
     "serializedMatMul",
     "removeBlocks",
     "setLogLevel",

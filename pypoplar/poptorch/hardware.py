@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pypoplar.errors import ApplicationRuntimeError
+from pypoplar.errors import ApplicationRuntimeError, PoplarError
 from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.tracebacks import public
+
+
+class RecoverableError(PoplarError):
+    """A fault of hardware after which a reset helps. A simulated machine has none; programs name it in `except`."""
+
+
+class UnrecoverableError(PoplarError):
+    """A fault of hardware after which nothing helps. A simulated machine has none; programs name it in `except`."""
 
 
 @public

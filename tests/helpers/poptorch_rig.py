@@ -63,7 +63,7 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     for library in (popops, poplin, popnn, poprand):
         library.addCodelets(graph)
     joint = capture(module, arguments, {}, training)
-    lowering = GraphLowering(graph, joint, training, {})
+    lowering = GraphLowering(graph, joint, training)
     lowering.run()
     settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
     result = CompiledModel(lowering, device, settings, Gradients(graph) if training else None, "")

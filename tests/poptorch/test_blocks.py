@@ -90,14 +90,14 @@ def test_layers_begin_blocks_with_their_ipus():
     wanted = copy.deepcopy(model)
     poptorch.BeginBlock(model[0], ipu_id=0)
     poptorch.BeginBlock(model[2], ipu_id=1)
-    x = torch.randn(3, 4)
-    inference = poptorch.inferenceModel(model)
+    x = torch.randn(6, 4)
+    inference = poptorch.inferenceModel(model, poptorch.Options().deviceIterations(2))
     np.testing.assert_allclose(inference(x).numpy(), wanted(x).detach().numpy(), rtol=1e-5, atol=1e-6)
     report = inference.getReport()
     assert report.compilation.target.numIPUs == 2
     assert [step for step in report.execution.steps if step.global_exchange_cycles]
     poptorch.removeBlocks(model)
-    assert poptorch.inferenceModel(model)(x).shape == (3, 2)
+    assert poptorch.inferenceModel(model)(x).shape == (6, 2)
     with pytest.raises(InvalidOption, match="already"):
         poptorch.BeginBlock(poptorch.BeginBlock(nn.Linear(1, 1)))
 

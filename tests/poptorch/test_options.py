@@ -87,6 +87,7 @@ NOTHING = [
     "useIpuId(3)",
     "syncPattern(poptorch.SyncPattern.SinglePipeline)",
     "maxRepeatLogs(2)",
+    "relaxOptimizerAttributesChecks()",
     "disableModuleNamescope()",
     "sourceLocationExcludes(['lib'])",
     "appendToLocationExcludes('lib')",

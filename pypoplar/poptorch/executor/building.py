@@ -16,7 +16,7 @@ from pypoplar.poptorch.executor.compiled import CompiledModel, SavedExecutable
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
-from pypoplar.poptorch.lowering.ipu_placement import ipus_needed
+from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
@@ -50,7 +50,8 @@ def build(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
     joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
-    device = make_device(ipus_needed(joint, settings.rounds))
+    settings.check_pipeline(stages_of(joint), optimizer is not None)
+    device = make_device(ipus_needed(joint, settings.rounds), settings.chip)
     graph = new_graph(device)
     lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
     update = None
@@ -73,10 +74,10 @@ def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     ]
 
 
-def make_device(ipus: int) -> Device:
-    """So many Bows."""
-    model = IPUModel("bow")
-    model.numIPUs, model.tilesPerIPU = ipus, TILES
+def make_device(ipus: int, chip: str = "bow") -> Device:
+    """So many chips of a kind."""
+    model = IPUModel(chip)
+    model.numIPUs, model.tilesPerIPU = ipus, min(TILES, model.tilesPerIPU)
     return model.createDevice()
 
 

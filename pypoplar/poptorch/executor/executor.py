@@ -17,6 +17,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.building import Built, build, describe
+from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.compiled import SavedExecutable
 from pypoplar.poptorch.executor.model_file import ModelFile, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
@@ -113,7 +114,9 @@ class PoplarExecutor:
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
         start = time.perf_counter()
+        call_hooks(PRE_COMPILE)
         self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
+        call_hooks(POST_COMPILE)
         self._seconds = time.perf_counter() - start
         like = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
         self._given, self._versions, self._attached = like, {}, self._settings.runs

@@ -8,11 +8,14 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pypoplar.errors import InvalidOption
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
+from pypoplar.poptorch.options.model_options import TARGETS
+from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
 
@@ -36,7 +39,7 @@ class ModelSettings:
     batches: Batches
     reduction: GradientReduction  # of accumulated gradients
     anchors: tuple[Anchor, ...]
-    plans: Mapping[str, str] = field(factory=dict)  # options of products and convolutions
+    plans: PlanOptions = field(factory=PlanOptions)
     engine: Mapping[str, Any] = field(factory=dict)  # options of the Engine
     name: str = ""  # of the Engine and its profile's directory
     synthetic: int = 0  # PopART's syntheticDataMode
@@ -47,6 +50,7 @@ class ModelSettings:
     rounds: bool = False  # the number of IPUs to a power of two
     runs: bool = True  # whether there is a device; else the model is compiled alone
     stable_norms: bool = False  # sum squares of differences from the mean
+    chip: str = "bow"
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -75,7 +79,23 @@ class ModelSettings:
             options.auto_round_num_ipus,
             options.connection_type is not ConnectionType.Never,
             bool(popart.get("enableStableNorm", False)),
+            TARGETS[options.ipu_version] if options.exists("ipu_version") else "bow",
         )
+
+    def check_pipeline(self, stages: int, training: bool) -> None:
+        """`InvalidOption` unless a call has as many batches as a pipeline of so many stages takes to fill."""
+        if stages == 1 or self.strategy is None or not self.strategy.overlaps:
+            return
+        if training:
+            needed, given, name = 2 * stages - 1, self.batches.accumulated, "Training.gradientAccumulation"
+            more = f", and {stages - 1} of gradients beside the last"
+        else:
+            needed, given, name, more = stages, self.batches.iterations, "deviceIterations", ""
+        if given < needed:
+            raise InvalidOption(
+                f"poptorch.PipelinedExecution: the model has {stages} stages{more}, so Options.{name} is at least {needed}, "
+                f"got {given}; poptorch.ShardedExecution takes any number"
+            )
 
     def prologue(self, graph: Graph) -> Sequence:
         """What a program sets before it computes."""
@@ -95,12 +115,13 @@ def _reduction(options: Options) -> GradientReduction:
     return GradientReduction.RUNNING_MEAN if running else GradientReduction.MEAN
 
 
-def _plans(options: Options) -> dict[str, str]:
-    told = {}
-    proportion = options.available_memory_proportion.get(0)
-    if proportion is not None:
-        told["availableMemoryProportion"] = str(proportion)
-    partials = options._Popart.options.get("partialsTypeMatMuls")
-    if partials is not None:
-        told["partialsType"] = str(partials)
-    return told
+def _plans(options: Options) -> PlanOptions:
+    popart = options._Popart.options
+    partials = popart.get("partialsTypeMatMuls")
+    products = {} if partials is None else {"partialsType": partials}
+    return PlanOptions(
+        dict(options.available_memory_proportion),
+        dict(popart.get("convolutionOptions", {})),
+        {**products, **popart.get("matmulOptions", {})},
+        dict(popart.get("lstmOptions", {})),
+    )

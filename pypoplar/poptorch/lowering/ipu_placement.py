@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import fx
 
 from pypoplar.errors import InvalidOption
-from pypoplar.poptorch.capture import JointGraph
+from pypoplar.poptorch.capture import JointGraph, Pass
 
 
 def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
@@ -25,6 +27,12 @@ def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
             known.setdefault(id(origin), now)
         ipus[node] = now
     return ipus
+
+
+def stages_of(joint: JointGraph) -> int:
+    """The stages of a pipeline that the forward pass is: as many as it has turns from an IPU to another, and one."""
+    ipus = [ipu for node, ipu in ipus_of_nodes(joint).items() if node.meta["pass"] is Pass.FORWARD and node.meta.get("origin")]
+    return 1 + sum(before != after for before, after in pairwise(ipus))
 
 
 def ipus_needed(joint: JointGraph, rounds: bool) -> int:

@@ -7,7 +7,7 @@ that wait for their only user; inputs that have no tiles yet, since the first op
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,16 @@ from pypoplar import poplin, popops, poputil
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import InputKind, JointGraph
+from pypoplar.poptorch.capture.origins import operation_name
 from pypoplar.poptorch.lowering.folding import folded, folds, narrowed
 from pypoplar.poptorch.lowering.ipu_placement import ipus_of_nodes
 from pypoplar.poptorch.lowering.lines import at_line
 from pypoplar.poptorch.lowering.lowering_table import TABLE
+from pypoplar.poptorch.lowering.own_operators.memory_hints import own_proportions
 from pypoplar.poptorch.lowering.support import check_supported
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Back, Constant, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.program import Sequence
 from pypoplar.types import UNSIGNED_INT, ElementType
 
@@ -35,13 +38,14 @@ class GraphLowering:
     """The state of a walk. Entries of the table take what they need from it; `node` is the operation that is lowered now."""
 
     def __init__(
-        self, graph: Graph, joint: JointGraph, training: bool, options: Mapping[str, str], stable_norms: bool = False
+        self, graph: Graph, joint: JointGraph, training: bool, options: PlanOptions | None = None, stable_norms: bool = False
     ) -> None:
-        """`options` are those of products and convolutions; `training` says whether dropout drops.
+        """`options` are those of plans; `training` says whether dropout drops.
 
         `stable_norms` lets norms sum the squares of differences from the mean.
         """
-        self.joint, self.training, self.options = joint, training, dict(options)
+        self.joint, self.training, self.plan_options = joint, training, options or PlanOptions()
+        self.proportions = own_proportions(joint)
         self.stable_norms = stable_norms
         self.program = Sequence()
         self.whole = graph
@@ -86,6 +90,12 @@ class GraphLowering:
     def plans(self) -> poplin.PlanningCache:
         """The plans of the operation's IPU."""
         return self.caches[self.ipu]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the operation's plan."""
+        proportion = self.proportions.get(id(self.node.meta.get("origin")))
+        return self.plan_options.of(operation_name(self.node), self.ipu, proportion)
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from pypoplar.poptorch.operators.host_calls import CPU, host_call
 from pypoplar.poptorch.operators.identity_loss import identity_loss
 from pypoplar.poptorch.operators.label_search import ctc_beam_search_decoder
 from pypoplar.poptorch.operators.missing_operators import fps, nearest
+from pypoplar.poptorch.operators.multi_conv import MultiConv
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
 from pypoplar.poptorch.operators.observing import ipu_print_tensor, nop
 from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
@@ -34,6 +35,7 @@ from pypoplar.poptorch.operators.serialized_products import serializedMatMul
 
 __all__ = [
     "CPU",
+    "MultiConv",
     "NameScope",
     "REPLACEMENTS",
     "cond",

@@ -305,8 +305,9 @@ class Options(OptionValues):
         return self
 
     def relaxOptimizerAttributesChecks(self, relax: bool = True) -> Self:
-        """Tell unknown attributes of an optimiser at the level DEBUG instead of WARN."""
+        """How loudly PopTorch tells unknown attributes of an optimiser: nothing here."""
         self.checkIsFrozen()
+        self._tell("relaxOptimizerAttributesChecks", relax)
         self._relax_optimizer_checks = checks.flag("Options.relaxOptimizerAttributesChecks", relax)
         return self
 

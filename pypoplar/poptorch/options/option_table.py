@@ -74,9 +74,7 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow("connectionType", DOES, "when a model takes its IPUs", "connection_type"),
     OptionRow("useOfflineIpuTarget", DOES, "compile for a Mk1 (1) or a Mk2 (2), never run", "ipu_version"),
     OptionRow("useIpuModel", DOES, "every run is on a simulated Bow; False, for hardware, is told so", "use_model"),
-    OptionRow(
-        "relaxOptimizerAttributesChecks", DOES, "unknown attributes of optimisers are told at the level DEBUG instead of WARN"
-    ),
+    OptionRow("relaxOptimizerAttributesChecks", NOTHING, "no attribute of an optimiser is unknown: its class says which there are"),
     OptionRow("loadFromFile", DOES, "options from a file, a call in each line"),
     OptionRow("useIpuId", NOTHING, "simulated IPUs are all alike", "ipu_id"),
     OptionRow("syncPattern", NOTHING, "IPUs wait for each other where a program's data needs it", "sync_pattern"),

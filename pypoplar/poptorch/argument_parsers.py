@@ -1,0 +1,72 @@
+"""Arguments of models that are objects of a program's own classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from attrs import frozen
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.tracebacks import public
+
+
+class ICustomArgParser(ABC):
+    """Takes objects of a class apart into tensors and makes them again; given to `registerCustomArgParser`."""
+
+    @abstractmethod
+    def yieldTensors(self, struct: Any) -> Iterable[torch.Tensor]:
+        """Yield the tensors of an object, always in the same order."""
+
+    @abstractmethod
+    def reconstruct(self, original_structure: Any, tensor_iterator: Iterator[Any]) -> Any:
+        """A new object like `original_structure` with other tensors, in the order of `yieldTensors`."""
+
+
+@frozen(eq=False)
+class _Original:
+    """An object that was taken apart."""
+
+    structure: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Original) and type(other.structure) is type(self.structure)
+
+    def __hash__(self) -> int:
+        return hash(type(self.structure))
+
+    def __deepcopy__(self, memo: object) -> _Original:
+        return self  # PyTorch copies descriptions of arguments; the tensors in this one may have no elements
+
+
+_registered: set[type] = set()
+
+
+@public
+def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | None) -> None:
+    """Let models take and return objects of a class; None takes that back. A second parser takes the place of the first."""
+    if not isinstance(arg_data_type, type):
+        raise PoplarTypeError(f"poptorch.registerCustomArgParser takes a class, got {arg_data_type!r}")
+    if not isinstance(arg_parser, ICustomArgParser | None):
+        raise PoplarTypeError(f"poptorch.registerCustomArgParser takes a poptorch.ICustomArgParser or None, got {arg_parser!r}")
+    if arg_data_type in _registered:
+        pytree._deregister_pytree_node(arg_data_type)
+        _registered.discard(arg_data_type)
+    if arg_parser is None:
+        return
+    parser = arg_parser
+
+    def named(struct: Any) -> tuple[list[Any], _Original]:
+        """The tensors of an object with their places, by which errors of PyTorch call them."""
+        return [(pytree.SequenceKey(number), one) for number, one in enumerate(parser.yieldTensors(struct))], _Original(struct)
+
+    pytree.register_pytree_node(
+        arg_data_type,
+        lambda struct: (list(parser.yieldTensors(struct)), _Original(struct)),
+        lambda tensors, original: parser.reconstruct(original.structure, iter(tensors)),
+        flatten_with_keys_fn=named,
+    )
+    _registered.add(arg_data_type)

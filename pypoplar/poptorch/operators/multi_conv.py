@@ -1,0 +1,70 @@
+"""`MultiConv`: convolutions that may run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.enums import MultiConvPlanType
+from pypoplar.poptorch.user_log import say_once
+from pypoplar.tracebacks import public
+
+
+@public
+class MultiConv:
+    """Convolutions in ``with poptorch.MultiConv():`` may run at the same time; they have to be independent.
+
+    It is accepted, told once, and changes nothing: each of them is computed on all tiles of its IPU, one after the other. Its
+    settings are checked.
+    """
+
+    def __init__(self) -> None:
+        self._settings: dict[str, Any] = {}
+
+    def _each(self, name: str, value: Any, types: tuple[type, ...]) -> Self:
+        several = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        if value is not None and (not several or not all(type(one) in types for one in several)):
+            wanted = " or ".join(one.__name__ for one in types)
+            raise PoplarTypeError(f"poptorch.MultiConv.{name} takes {wanted}, or a list of them, got {value!r}")
+        self._settings[name] = value
+        return self
+
+    def availableMemoryProportions(self, value: float | Sequence[float]) -> Self:
+        """The part of memory that each convolution's plan may take, from 0 to less than 1."""
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(one, float) and not 0 <= one < 1:
+                raise InvalidOption(f"poptorch.MultiConv.availableMemoryProportions takes numbers from 0 to less than 1, got {one}")
+        return self._each("availableMemoryProportions", value, (float,))
+
+    def partialsTypes(self, value: torch.dtype | Sequence[torch.dtype]) -> Self:
+        """The type of each convolution's partial sums, `torch.float` or `torch.half`."""
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one not in (torch.float32, torch.float16):
+                raise InvalidOption(f"poptorch.MultiConv.partialsTypes takes torch.float or torch.half, got {one!r}")
+        return self._each("partialsTypes", value, (torch.dtype,))
+
+    def enableConvDithering(self, value: bool | Sequence[bool]) -> Self:
+        """Whether each convolution may begin on another tile."""
+        return self._each("enableConvDithering", value, (bool,))
+
+    def planType(self, value: MultiConvPlanType) -> Self:
+        """Whether convolutions run at the same time, or one after the other."""
+        return self._each("planType", value, (MultiConvPlanType,))
+
+    def perConvReservedTiles(self, value: int) -> Self:
+        """The tiles that each convolution has at least."""
+        return self._each("perConvReservedTiles", value, (int,))
+
+    def cycleBackOff(self, value: float) -> Self:
+        """How much longer the largest convolution may take for the others' sake, from 0 to 1."""
+        return self._each("cycleBackOff", value, (float,))
+
+    def __enter__(self) -> Self:
+        say_once("poptorch.MultiConv changes nothing: its convolutions are computed one after the other, each on all tiles")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
