@@ -45,6 +45,17 @@ from pypoplar.poptorch.enums import (
 from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.executor.compile_hooks import registerPostCompileHook, registerPreCompileHook
 from pypoplar.poptorch.hardware import RecoverableError, UnrecoverableError, ipuHardwareIsAvailable, ipuHardwareVersion
+from pypoplar.poptorch.inner_names import (
+    accessAttributes,
+    createPoptorchError,
+    getIpuTensorId,
+    importPoptorchMetadataFromFile,
+    module_repr,
+    registerGeometricCustomArgParsers,
+)
+from pypoplar.poptorch.inner_names import (
+    print as print,
+)
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation
 from pypoplar.poptorch.models import inferenceModel, load, trainingModel
 from pypoplar.poptorch.operators import (
@@ -82,7 +93,7 @@ from pypoplar.poptorch.options import (
     Stage,
     TensorLocationSettings,
 )
-from pypoplar.poptorch.user_log import setLogLevel
+from pypoplar.poptorch.user_log import logger, setLogLevel
 from pypoplar.spelling import nearest as _nearest
 
 if not _TYPE_CHECKING:  # to type checkers there is no other name
@@ -136,7 +147,9 @@ __all__ = [
     "UnrecoverableError",
     "UnsupportedOperation",
     "VariableRetrievalMode",
+    "accessAttributes",
     "cond",
+    "createPoptorchError",
     "ctc_beam_search_decoder",
     "custom_op",
     "dynamic_slice",
@@ -144,25 +157,30 @@ __all__ = [
     "enums",
     "for_loop",
     "fps",
+    "getIpuTensorId",
     "identity_loss",
+    "importPoptorchMetadataFromFile",
     "inferenceModel",
     "ipuHardwareIsAvailable",
     "ipuHardwareVersion",
     "ipu_print_tensor",
     "isRunningOnIpu",
     "load",
+    "logger",
+    "module_repr",
     "nearest",
     "nop",
     "optim",
     "options",
-    "recomputationCheckpoint",
     "profiling",
+    "recomputationCheckpoint",
     "registerCustomArgParser",
     "registerCustomOp",
+    "registerGeometricCustomArgParsers",
     "registerPostCompileHook",
     "registerPreCompileHook",
-    "serializedMatMul",
     "removeBlocks",
+    "serializedMatMul",
     "setLogLevel",
     "set_available_memory",
     "set_overlap_for_input",

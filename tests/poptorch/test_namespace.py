@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pypoplar import poptorch
-from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.errors import InvalidOption, MissingFeature, PoplarTypeError
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +86,16 @@ def test_convolutions_that_may_run_together_are_told_to_follow_each_other(caplog
 def test_faults_of_hardware_are_errors_of_poptorch():
     assert issubclass(poptorch.RecoverableError, poptorch.Error)
     assert issubclass(poptorch.UnrecoverableError, poptorch.Error)
+
+
+def test_names_of_what_is_within_poptorch_say_what_there_is_instead(capsys):
+    for name in ("accessAttributes", "getIpuTensorId", "importPoptorchMetadataFromFile", "registerGeometricCustomArgParsers"):
+        with pytest.raises(MissingFeature, match=rf"poptorch\.{name} .*missing; "):
+            getattr(poptorch, name)("x")
+    assert isinstance(poptorch.createPoptorchError("no"), poptorch.Error)
+    layers = torch.nn.Sequential(poptorch.BeginBlock(torch.nn.Linear(2, 3), "first"), torch.nn.ReLU())
+    poptorch.print(layers)
+    text = capsys.readouterr().out
+    assert "Linear(in_features=2, out_features=3, bias=True)" in text
+    assert "BeginsBlock" in text
+    assert text.endswith(": ReLU()\n)\n")
