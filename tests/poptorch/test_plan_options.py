@@ -94,3 +94,24 @@ def test_a_pipeline_needs_batches_for_its_stages():
         poptorch.trainingModel(Layers(), given)(batch(2))
     sharded = poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution(poptorch.AutoStage.AutoIncrement))
     poptorch.inferenceModel(Layers(), sharded).compile(batch(1))
+
+
+class Drops(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(64))
+
+    def forward(self):
+        y = torch.nn.functional.dropout(self.weight, 0.5, training=True)
+        return y, poptorch.identity_loss(y, "sum")
+
+
+def test_a_seed_says_what_is_drawn_and_cycles_are_logged(caplog):
+    def drawn(seed):
+        return poptorch.trainingModel(Drops(), poptorch.Options().randomSeed(seed).logCycleCount(True))()[0]
+
+    with caplog.at_level("DEBUG", logger="poptorch"):
+        first = drawn(3)
+    assert "cycles" in caplog.text
+    assert torch.equal(drawn(3), first)
+    assert not torch.equal(drawn(4), first)
