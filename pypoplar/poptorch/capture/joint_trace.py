@@ -8,35 +8,19 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch import fx
-from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.fx.experimental.proxy_tensor import make_fx
 
-from pypoplar.poptorch.capture.joint_graph import Origin, Pass
+from pypoplar.poptorch.capture.joint_graph import Pass
+from pypoplar.poptorch.capture.mutations import changes_tensors, without_changes
 from pypoplar.poptorch.capture.origins import origin_of
+from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.operators import REPLACEMENTS
-
-
-class _Marks:
-    """Notes in new nodes of the traced graph what they are made for."""
-
-    def __init__(self) -> None:
-        self.marked = 0
-        self.now: tuple[Origin | None, Pass] = (None, Pass.FORWARD)
-
-    def turn_to(self, origin: Origin | None, part: Pass) -> None:
-        """What is traced from here on is made for an origin; what was traced since the last turn belongs to the last one."""
-        mode = get_proxy_mode()
-        assert mode is not None, "graphs are marked while they are traced"
-        nodes = list(mode.tracer.graph.nodes)
-        for node in nodes[self.marked :]:
-            node.meta["origin"], node.meta["pass"] = self.now
-        self.marked = len(nodes)
-        self.now = origin, part
 
 
 class _Forward(fx.Interpreter):
     """Runs an exported graph; the gradients of each operation are marked as made for it, too."""
 
-    def __init__(self, module: fx.GraphModule, marks: _Marks) -> None:
+    def __init__(self, module: fx.GraphModule, marks: TraceMarks) -> None:
         super().__init__(module)
         self.marks = marks
         self.known: set[Any] = set()
@@ -78,7 +62,7 @@ def trace_joint(
 
     `fakes` are inputs that have shape and type alone; those of `trained` are among them.
     """
-    marks = _Marks()
+    marks = TraceMarks()
 
     def joint(*inputs: Any) -> tuple[list[Any], list[Any]]:
         results = _Forward(module, marks).run(*inputs)
@@ -92,13 +76,20 @@ def trace_joint(
 
     with torch.enable_grad() if loss is not None else torch.no_grad():
         traced = make_fx(joint, _allow_non_fake_inputs=True)(*fakes)
-    graph = traced.graph
+    if changes_tensors(traced.graph):
+        traced = without_changes(_marked(traced), fakes)
+    graph = _marked(traced).graph
     for node in list(graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:  # holds, for these shapes and types
             graph.erase_node(node)
     graph.eliminate_dead_code()
-    for node in graph.nodes:
-        node.meta.setdefault("origin", None)
-        node.meta.setdefault("pass", Pass.FORWARD)
     ((outputs, gradients),) = next(node for node in reversed(graph.nodes) if node.op == "output").args
     return graph, list(outputs), dict(zip(trained, gradients, strict=loss is not None))
+
+
+def _marked(traced: fx.GraphModule) -> fx.GraphModule:
+    """A traced graph whose nodes all have marks; what has none was made for nothing of the user's."""
+    for node in traced.graph.nodes:
+        node.meta.setdefault("origin", None)
+        node.meta.setdefault("pass", Pass.FORWARD)
+    return traced

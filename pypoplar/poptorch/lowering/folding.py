@@ -18,6 +18,7 @@ aten = torch.ops.aten
 OF_SHAPE = (  # of their operands, these ask for shape and type alone
     *(aten.ones_like.default, aten.zeros_like.default, aten.full_like.default, aten.empty_like.default),
     *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.new_empty.default),
+    aten.new_empty_strided.default,
 )
 
 
