@@ -8,34 +8,62 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
+from attrs import frozen
 from torch import fx
 
+from pypoplar import poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, Pending
-from pypoplar.types import BOOL, FLOAT, HALF, ElementType
+from pypoplar.types import BOOL, FLOAT, HALF, INT, SHORT, SIGNED_CHAR, UNSIGNED_CHAR, ElementType
 
-aten = torch.ops.aten
+MOST_OF_HALF = 65504.0
 MOST_OPERANDS = 6  # of one expression: each is a pointer of the vertices
+MOST_OPERATIONS = 40  # of one expression: its code lies on every tile
+NARROW = (SHORT, SIGNED_CHAR, UNSIGNED_CHAR)  # integers that are computed in 32 bits, and cut
 
 Tree = Callable[..., Any]
 ELEMENTS: set[Any] = set()  # operations that give expressions
 
 
-def element(*operations: Any, own: int = 0, wide: bool = False) -> Callable[[Tree], Tree]:
-    """Enter operations on elements; the first `own` operands keep their own type (such as the condition of a choice).
+@frozen
+class ElementEntry:
+    """What an operation on elements is: its tree, and the types that it computes in."""
 
-    Where `wide`, as of a formula of several steps, halves are computed in float and rounded once, and numbers stay as they are.
-    """
+    tree: Tree
+    own: tuple[int, ...] = ()  # operands that keep their own type
+    conditions: tuple[int, ...] = ()  # operands that are BOOL
+    relation: bool = False  # whether it compares: operands have the type that they have in common
+    logical: bool = False  # whether it computes in BOOL
+    wide: bool = False  # a formula: halves are computed in FLOAT and rounded once, as PyTorch does; numbers stay numbers
+    cast: bool = False  # whether it computes in the type that its last tensor has
+    typed: bool = False  # whether the tree is told the type that it computes in
+
+
+def element(
+    *operations: Any,
+    own: int = 0,
+    conditions: tuple[int, ...] = (),
+    relation: bool = False,
+    logical: bool = False,
+    wide: bool = False,
+    cast: bool = False,
+    typed: bool = False,
+) -> Callable[[Tree], Tree]:
+    """Enter operations on elements; the first `own` operands keep their own type. See `ElementEntry`."""
 
     def enter(tree: Tree) -> Tree:
-        def entry(at: GraphLowering, *args: Any, **kwargs: Any) -> Any:
-            return _expression(at, tree, own, args, kwargs, wide)
+        row = ElementEntry(tree, tuple(range(own)), conditions, relation, logical, wide, cast, typed)
 
+        def entry(at: GraphLowering, *args: Any, **kwargs: Any) -> Any:
+            return _expression(at, row, args, kwargs)
+
+        entry.__doc__, entry.__module__ = tree.__doc__, tree.__module__
         ELEMENTS.update(operations)
         lowers(*operations)(entry)
         return tree
@@ -43,38 +71,62 @@ def element(*operations: Any, own: int = 0, wide: bool = False) -> Callable[[Tre
     return enter
 
 
-def _expression(at: GraphLowering, tree: Tree, own: int, args: tuple[Any, ...], kwargs: dict[str, Any], wide: bool = False) -> Any:
+def _expression(at: GraphLowering, row: ElementEntry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation gives: pending where its only user can take it in, else computed."""
-    type = _computed_in(at, args)
-    if wide and type is HALF:
-        type = FLOAT
+    type = _computed_in(at, row, (*args, *kwargs.values()))
     leaves = _Leaves(at, type)
-    given = [
-        one if wide and not isinstance(one, fx.Node) else leaves.operand(one, keep=number < own) for number, one in enumerate(args)
-    ]
-    result = expr.expression(tree(*given, **kwargs))
-    relation = at.type is BOOL
-    if not relation and at.type is not type:
+    kinds = [BOOL if number in row.conditions else None if number in row.own else type for number in range(len(args))]
+    given = [leaves.operand(one, None if row.wide and _is_number(one) else kind) for one, kind in zip(args, kinds, strict=True)]
+    named = {name: leaves.operand(one, type) if isinstance(one, fx.Node) else one for name, one in kwargs.items()}
+    if row.typed:
+        named["type"] = type
+    result = expr.expression(row.tree(*given, **named))
+    if not row.relation and not row.logical:
+        result = _as_type(result, type, at.type)
+    elif at.type is not BOOL:
         result = expr.Cast(result, at.type)
-    pending = Pending(result, tuple(leaves.tensors), at.type)
-    return pending if _waits(at, at.node, len(leaves.tensors)) else at.compute(pending)
+    pending = Pending(result, leaves.of_shape(at.shape), at.type)
+    return pending if _waits(at, at.node, pending) else at.compute(pending)
 
 
-def _computed_in(at: GraphLowering, args: tuple[Any, ...]) -> ElementType:
+def _is_number(given: Any) -> bool:
+    return isinstance(given, bool | int | float)
+
+
+def _as_type(tree: expr.Expr, type: ElementType, wanted: ElementType) -> expr.Expr:
+    """A tree of a type as another type."""
+    if type is wanted:
+        return tree
+    if wanted is BOOL:
+        return _as_type(tree, type, INT) != expr.Const(0, INT) if type in NARROW else tree != expr.Const(0, type)
+    return expr.Cast(tree, wanted)
+
+
+def _computed_in(at: GraphLowering, row: ElementEntry, args: tuple[Any, ...]) -> ElementType:
     """The type in which PyTorch computes: the result's, or what a relation's operands have in common."""
-    if at.type is not BOOL:
-        return at.type
-    values = [one.meta["val"] if isinstance(one, fx.Node) else one for one in args if isinstance(one, fx.Node | bool | int | float)]
-    if not any(isinstance(value, torch.Tensor) for value in values):
-        return FLOAT
-    common = values[0] if isinstance(values[0], torch.Tensor) else torch.tensor(values[0])
-    for value in values[1:]:
-        common = (
-            torch.empty((), dtype=torch.result_type(common, value))
-            if isinstance(value, torch.Tensor)
-            else torch.empty_like(common, dtype=torch.result_type(common, value), device="meta")
-        )
-    return ELEMENT_TYPES[common.dtype]
+    if row.logical:
+        return BOOL
+    numbers = [one for one in args if isinstance(one, int | float)]
+    if row.cast:
+        type = at.type_of([one for one in args if isinstance(one, fx.Node)][-1])
+        return INT if type in NARROW else type
+    if row.relation:
+        type = _common_type([one.meta["val"] if isinstance(one, fx.Node) else one for one in args if one is not None])
+        return INT if type in NARROW else type
+    if at.type in NARROW or at.type is BOOL:
+        return at.type if row.conditions and not row.own else INT
+    exact = all(number != number or float(np.float16(number)) == number for number in numbers if abs(number) < MOST_OF_HALF)
+    beyond = any(MOST_OF_HALF <= abs(number) < float("inf") for number in numbers)
+    return FLOAT if at.type is HALF and (row.wide or beyond or not exact) else at.type
+
+
+def _common_type(values: list[Any]) -> ElementType:
+    """The type that tensors and numbers are brought to before they are compared."""
+    common = values[0]
+    dtype = common.dtype if isinstance(common, torch.Tensor) else torch.result_type(common, common)
+    if len(values) > 1:
+        dtype = torch.result_type(values[0], values[1])
+    return ELEMENT_TYPES[dtype]
 
 
 class _Leaves:
@@ -83,80 +135,71 @@ class _Leaves:
     def __init__(self, at: GraphLowering, type: ElementType) -> None:
         self.at, self.type = at, type
         self.tensors: list[Tensor] = []
+        self.trees: dict[fx.Node, tuple[expr.Expr, ElementType]] = {}
 
-    def operand(self, given: Any, keep: bool) -> Any:
+    def operand(self, given: Any, type: ElementType | None) -> Any:
+        """A node or a number as a tree of a type, or of its own; what else there may be is left as it is."""
         if not isinstance(given, fx.Node):
-            return self._number(given, keep)
-        value = self.at.values[given]
-        if isinstance(value, Constant) and value.number is not None:
-            number = value.number
-            return expr.Const(number, self.at.type_of(given) if keep else self.type)
-        if isinstance(value, Pending):
-            tree, type = self._renumbered(value), value.type
-        else:
-            tensor = self.at.tensor(given)
-            tree, type = self._placeholder(tensor), tensor.elementType()
-        return tree if keep or type is self.type else expr.Cast(tree, self.type)
+            return _constant(given, type) if type is not None and _is_number(given) else given
+        tree, own = self._of_node(given)
+        return tree if type is None else _as_type(tree, own, type)
 
-    def _number(self, given: Any, keep: bool) -> Any:
-        number = isinstance(given, bool | int | float) and not keep
-        return expr.Const(given, self.type) if number else given
+    def of_shape(self, shape: list[int]) -> tuple[Tensor, ...]:
+        """The tensors; one of them has the shape of the result, where constants alone had all its dimensions."""
+        if not self.tensors:
+            constant = self.at.graph.addConstant(self.type, [1], 0, self.at.name)
+            self.at.graph.setTileMapping(constant, 0)
+            self.tensors.append(constant)
+        if list(np.broadcast_shapes(*(tensor.shape() for tensor in self.tensors))) != shape:
+            self.tensors[0] = poputil.broadcastToMatch(self.tensors[0], shape)
+        return tuple(self.tensors)
+
+    def _of_node(self, node: fx.Node) -> tuple[expr.Expr, ElementType]:
+        if node in self.trees:
+            return self.trees[node]
+        value, type = self.at.values[node], self.at.type_of(node)
+        if isinstance(value, Constant) and value.number is not None:
+            tree: expr.Expr = _constant(value.number, type)
+        elif isinstance(value, Pending):
+            tree = _replaced(value.tree, [self._placeholder(tensor) for tensor in value.operands], {})
+        else:
+            tree = self._placeholder(self.at.tensor(node))
+        self.trees[node] = tree, type
+        return tree, type
 
     def _placeholder(self, tensor: Tensor) -> expr.Expr:
         if tensor not in self.tensors:
             self.tensors.append(tensor)
         return expr.PlaceHolder(self.tensors.index(tensor) + 1)
 
-    def _renumbered(self, pending: Pending) -> expr.Expr:
-        return _replaced(pending.tree, [self._placeholder(tensor) for tensor in pending.operands])
+
+def _constant(number: Any, type: ElementType) -> expr.Const:
+    if type is BOOL:
+        return expr.Const(bool(number), BOOL)
+    return expr.Const(float(number) if type in (FLOAT, HALF) else int(number), type)
 
 
-def _replaced(tree: expr.Expr, leaves: list[expr.Expr]) -> expr.Expr:
-    """An expression with other placeholders."""
-    match tree:
-        case expr.PlaceHolder():
-            return leaves[tree.number - 1]
-        case expr.Cast():
-            return expr.Cast(_replaced(tree.parts[0], leaves), tree.type)
-        case expr.OperationOf():
-            return expr.operation(tree.operation.name, *(_replaced(part, leaves) for part in tree.parts))
-    return tree
+def _replaced(tree: expr.Expr, leaves: list[expr.Expr], known: dict[int, expr.Expr]) -> expr.Expr:
+    """An expression with other placeholders; parts that are one part in several places stay one."""
+    if id(tree) not in known:
+        match tree:
+            case expr.PlaceHolder():
+                known[id(tree)] = leaves[tree.number - 1]
+            case expr.Cast():
+                known[id(tree)] = expr.Cast(_replaced(tree.parts[0], leaves, known), tree.type)
+            case expr.OperationOf():
+                parts = (_replaced(part, leaves, known) for part in tree.parts)
+                known[id(tree)] = expr.operation(tree.operation.name, *parts)
+            case _:
+                known[id(tree)] = tree
+    return known[id(tree)]
 
 
-def _waits(at: GraphLowering, node: fx.Node, tensors: int) -> bool:
-    """Whether an expression's only user computes elements of the same shape, and has room for its operands."""
+def _waits(at: GraphLowering, node: fx.Node, pending: Pending) -> bool:
+    """Whether an expression's only user computes elements of the same shape, and has room for it."""
     users = list(node.users)
     if len(users) != 1 or users[0].target not in ELEMENTS or at.shape_of(users[0]) != at.shape_of(node):
         return False
     others = [before for before in users[0].all_input_nodes if before is not node]
-    return tensors + len(others) <= MOST_OPERANDS and list(users[0].all_input_nodes).count(node) == 1
-
-
-@element(aten.add.Tensor, aten.add.Scalar)
-def add(a: Any, b: Any, alpha: float = 1) -> Any:
-    return a + (b if alpha == 1 else b * alpha)
-
-
-@element(aten.sub.Tensor, aten.sub.Scalar)
-def subtract(a: Any, b: Any, alpha: float = 1) -> Any:
-    return a - (b if alpha == 1 else b * alpha)
-
-
-@element(aten.mul.Tensor, aten.mul.Scalar)
-def multiply(a: Any, b: Any) -> Any:
-    return a * b
-
-
-@element(aten.div.Tensor, aten.div.Scalar)
-def divide(a: Any, b: Any) -> Any:
-    return a / b
-
-
-@element(aten._to_copy.default)
-def cast(a: Any, **_: Any) -> Any:
-    return a
-
-
-@element(aten.neg.default)
-def negate(a: Any) -> Any:
-    return -a
+    size = sum(1 for _ in expr.walk(pending.tree))
+    return len(pending.operands) + len(others) <= MOST_OPERANDS and size <= MOST_OPERATIONS

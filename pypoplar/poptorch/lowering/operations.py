@@ -5,6 +5,9 @@ from __future__ import annotations
 import pypoplar.poptorch.lowering.activations
 import pypoplar.poptorch.lowering.convolutions
 import pypoplar.poptorch.lowering.element_losses
+import pypoplar.poptorch.lowering.element_wise.arithmetic_elements
+import pypoplar.poptorch.lowering.element_wise.function_elements
+import pypoplar.poptorch.lowering.element_wise.relation_elements
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.embeddings
 import pypoplar.poptorch.lowering.losses
@@ -18,6 +21,11 @@ import pypoplar.poptorch.lowering.own_operators.sliced_views
 import pypoplar.poptorch.lowering.pooling
 import pypoplar.poptorch.lowering.products
 import pypoplar.poptorch.lowering.randomness
+import pypoplar.poptorch.lowering.rearranging.indexing
+import pypoplar.poptorch.lowering.rearranging.joining
+import pypoplar.poptorch.lowering.rearranging.random_numbers
+import pypoplar.poptorch.lowering.rearranging.scans
+import pypoplar.poptorch.lowering.rearranging.sorting
 import pypoplar.poptorch.lowering.recurrent_layers
 import pypoplar.poptorch.lowering.reductions
 import pypoplar.poptorch.lowering.resampling

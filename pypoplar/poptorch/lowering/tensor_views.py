@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import fx
 
+from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.types import BOOL, FLOAT, HALF, ElementType
 
 aten = torch.ops.aten
-
-
-@lowers(
-    aten.detach.default,
-    aten.alias.default,
-    aten.clone.default,
+SAME = (
+    *(aten.detach.default, aten.alias.default, aten.clone.default, aten.lift_fresh_copy.default, aten.lift_fresh.default),
+    *(aten.contiguous.default, torch.ops.prims.view_of.default),
     torch.ops.poptorch.identity_loss.default,
     torch.ops.poptorch.set_available_memory.default,
 )
+
+
+@lowers(*SAME)
 def same(at: GraphLowering, source: fx.Node, *hint: Any, **layout: Any) -> Any:
     return at.value(source)
 
@@ -49,20 +55,216 @@ def permuted(at: GraphLowering, source: fx.Node, dims: list[int]) -> Any:
 @lowers(aten.transpose.int)
 def exchanged(at: GraphLowering, source: fx.Node, first: int, second: int) -> Any:
     order = list(range(len(at.shape_of(source))))
+    if not order:
+        return at.value(source)
     order[first], order[second] = order[second], order[first]
     return at.view(source, lambda tensor: tensor.dimShuffle(order), lambda tensor: tensor.dimShuffle(order))
 
 
-@lowers(aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default)
+@lowers(aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.flatten.using_ints)
 def with_or_without_ones(at: GraphLowering, source: fx.Node, dims: Any = None) -> Any:
     return reshape(at, source, [])
 
 
 @lowers(aten.expand.default)
 def expanded(at: GraphLowering, source: fx.Node, size: list[int], implicit: bool = False) -> Any:
-    wanted, tensor = at.shape_of(at.node), at.tensor(source)
+    wanted = at.shape_of(at.node)
+    if math.prod(wanted) == math.prod(at.shape_of(source)):
+        return reshape(at, source, wanted)
+    return broadcast(at.tensor(source), wanted)
+
+
+def broadcast(tensor: Tensor, wanted: list[int]) -> Tensor:
+    """A tensor as one of a shape that it can be broadcast to."""
     tensor = tensor.reshape([1] * (len(wanted) - tensor.rank()) + tensor.shape())
     for dim, (new, old) in enumerate(zip(wanted, tensor.shape(), strict=True)):
         if new != old:
             tensor = tensor.broadcast(new, dim) if new else tensor.slice(0, 0, dim)
     return tensor
+
+
+# parts
+
+
+@lowers(aten.select.int, aten.select_copy.int)
+def selected(at: GraphLowering, source: fx.Node, dim: int, index: int) -> Tensor:
+    tensor = at.tensor(source)
+    axis = dim % tensor.rank()
+    begin = index % tensor.dim(axis)
+    return tensor.slice(begin, begin + 1, axis).squeeze([axis])
+
+
+@lowers(aten.slice.Tensor)
+def sliced(at: GraphLowering, source: fx.Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if at.shape_of(source) == at.shape:
+        return at.value(source)
+    tensor = at.tensor(source)
+    axis = dim % tensor.rank()
+    return every(tensor, *slice(start, end, step).indices(tensor.dim(axis)), axis)
+
+
+def every(tensor: Tensor, begin: int, end: int, step: int, axis: int) -> Tensor:
+    """Each `step`-th index of a dimension, from `begin` to before `end`."""
+    part = tensor.slice(begin, max(begin, end), axis)
+    return part if step == 1 or not part.dim(axis) else part.subSample(step, axis)
+
+
+@lowers(aten.narrow.default)
+def narrowed_to(at: GraphLowering, source: fx.Node, dim: int, start: int, length: int) -> Tensor:
+    tensor = at.tensor(source)
+    axis = dim % tensor.rank()
+    begin = start % tensor.dim(axis) if start < 0 else start
+    return tensor.slice(begin, begin + length, axis)
+
+
+@lowers(aten.split.Tensor, aten.split_with_sizes.default, aten.unsafe_split.Tensor)
+def split(at: GraphLowering, source: fx.Node, sizes: Any, dim: int = 0) -> list[Tensor]:
+    tensor = at.tensor(source)
+    axis, parts, begin = dim % tensor.rank(), [], 0
+    for value in at.node.meta["val"]:
+        size = value.shape[axis]
+        parts.append(tensor.slice(begin, begin + size, axis))
+        begin += size
+    return parts
+
+
+@lowers(aten.unbind.int)
+def unbound(at: GraphLowering, source: fx.Node, dim: int = 0) -> list[Tensor]:
+    tensor = at.tensor(source)
+    axis = dim % tensor.rank()
+    return [tensor.slice(index, index + 1, axis).squeeze([axis]) for index in range(tensor.dim(axis))]
+
+
+@lowers(aten.diagonal.default)
+def diagonal(at: GraphLowering, source: fx.Node, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
+    tensor = at.tensor(source)
+    a, b = first % tensor.rank(), second % tensor.rank()
+    others = [axis for axis in range(tensor.rank()) if axis not in (a, b)]
+    matrices = tensor.dimShuffle([*others, a, b])
+    rows, columns = matrices.dim(len(others)), matrices.dim(len(others) + 1)
+    flat = matrices.flatten(len(others), len(others) + 2)
+    begin = offset if offset >= 0 else -offset * columns
+    count = at.shape[-1]
+    if not count or rows * columns == 0:
+        return flat.slice(0, 0, len(others))
+    return every(flat, begin, begin + (count - 1) * (columns + 1) + 1, columns + 1, len(others))
+
+
+# the same elements in another order
+
+
+@lowers(aten.flip.default)
+def flipped(at: GraphLowering, source: fx.Node, dims: list[int]) -> Any:
+    axes = [dim % max(len(at.shape), 1) for dim in dims] if at.shape else []
+
+    def turn(tensor: Tensor) -> Tensor:
+        for axis in axes:
+            tensor = tensor.reverse(axis)
+        return tensor
+
+    return at.view(source, turn, turn)
+
+
+@lowers(aten.roll.default)
+def rolled(at: GraphLowering, source: fx.Node, shifts: list[int], dims: list[int] = []) -> Any:  # noqa: B006 (PyTorch's)
+    shape = at.shape
+
+    def turn(tensor: Tensor, sign: int) -> Tensor:
+        whole = tensor.flatten() if not dims else tensor
+        for shift, axis in zip(shifts, dims or [0], strict=True):
+            size = whole.dim(axis % whole.rank())
+            if size:
+                at_end = (size - sign * shift) % size
+                pieces = [whole.slice(at_end, size, axis % whole.rank()), whole.slice(0, at_end, axis % whole.rank())]
+                whole = concat(pieces, axis % whole.rank())
+        return whole.reshape(shape)
+
+    return at.view(source, lambda tensor: turn(tensor, 1), lambda tensor: turn(tensor, -1))
+
+
+@lowers(aten.pixel_shuffle.default)
+def pixel_shuffled(at: GraphLowering, source: fx.Node, factor: int) -> Tensor:
+    *batch, channels, height, width = at.shape_of(source)
+    tensor = at.tensor(source).reshape([math.prod(batch), channels // factor**2, factor, factor, height, width])
+    return tensor.dimShuffle([0, 1, 4, 2, 5, 3]).reshape(at.shape)
+
+
+@lowers(aten.pixel_unshuffle.default)
+def pixel_unshuffled(at: GraphLowering, source: fx.Node, factor: int) -> Tensor:
+    *batch, channels, height, width = at.shape_of(source)
+    tensor = at.tensor(source).reshape([math.prod(batch), channels, height // factor, factor, width // factor, factor])
+    return tensor.dimShuffle([0, 1, 3, 5, 2, 4]).reshape(at.shape)
+
+
+@lowers(aten.repeat.default)
+def repeated(at: GraphLowering, source: fx.Node, repeats: list[int]) -> Tensor:
+    tensor = at.tensor(source)
+    tensor = tensor.reshape([1] * (len(repeats) - tensor.rank()) + tensor.shape())
+    for axis, times in enumerate(repeats):
+        tensor = tensor.broadcast(times, axis) if times else tensor.slice(0, 0, axis)
+    return tensor
+
+
+@lowers(aten.unfold.default)
+def windows(at: GraphLowering, source: fx.Node, dim: int, size: int, step: int) -> Tensor:
+    """Windows of a dimension, which overlap where `step` is less than their size: views of the same elements."""
+    tensor = at.tensor(source)
+    if not tensor.rank():
+        return tensor.reshape([1]) if size else tensor.reshape([1]).slice(0, 0)
+    axis = dim % tensor.rank()
+    count = at.shape[axis]
+    parts = [every(tensor, place, place + (count - 1) * step + 1, step, axis) for place in range(size)]
+    return (
+        concat([part.expand([part.rank()]) for part in parts], tensor.rank())
+        if parts
+        else tensor.expand([tensor.rank()]).slice(0, 0, tensor.rank())
+    )
+
+
+@lowers(aten.as_strided.default)
+def strided(at: GraphLowering, source: fx.Node, size: list[int], stride: list[int], offset: int | None = None) -> Tensor:
+    """Elements of a tensor whose elements lie one behind the other, as those of a contiguous one of PyTorch do."""
+    value = source.meta["val"]
+    if not value.is_contiguous() or value.storage_offset():
+        raise UnsupportedOperation(
+            "as_strided of a tensor that is not contiguous; take slices, permute and view, or call contiguous()"
+        )
+    return elements_at(at.tensor(source), strided_places(size, stride, offset or 0))
+
+
+def strided_places(size: list[int], stride: list[int], offset: int) -> npt.NDArray[np.int64]:
+    """The places in memory of the elements of a strided tensor."""
+    grids = np.indices(size).reshape(len(size), -1) if size else np.zeros((0, 1), np.int64)
+    places: npt.NDArray[np.int64] = offset + np.tensordot(np.array(stride, np.int64), grids, 1)
+    return places.reshape(size)
+
+
+def elements_at(tensor: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
+    """A view of elements of a tensor, by their places in it when it is flattened."""
+    flat, wanted = tensor.flatten() if tensor.rank() else tensor.reshape([1]), places.reshape(-1)
+    if not wanted.size:
+        return flat.slice(0, 0).reshape(list(places.shape))
+    ends = np.flatnonzero(np.diff(wanted) != 1) + 1
+    begins = np.concatenate([[0], ends])
+    lengths = np.diff(np.concatenate([begins, [wanted.size]]))
+    first = wanted[begins]
+    parts = [flat.slice(int(begin), int(begin + length)) for begin, length in zip(first, lengths, strict=True)]
+    return concat(parts).reshape(list(places.shape))
+
+
+# tensors of the type of a result
+
+
+def typed(at: GraphLowering, source: fx.Node) -> Tensor:
+    """The tensor of a node, as one of the type of this operation's result."""
+    tensor = at.tensor(source)
+    return tensor if tensor.elementType() is at.type else popops.cast(at.graph, tensor, at.type, at.program, at.name)
+
+
+def number(at: GraphLowering, value: float, shape: list[int], type: ElementType | None = None) -> Tensor:
+    """A constant of one number: one element on one tile, seen in each place of a shape."""
+    type = type or at.type
+    given = bool(value) if type is BOOL else float(value) if type in (FLOAT, HALF) else int(value)
+    constant = at.graph.addConstant(type, [1], given, at.name)
+    at.graph.setTileMapping(constant, 0)
+    return broadcast(constant, shape) if shape else constant.reshape([])

@@ -1,0 +1,1 @@
+"""The entries of operations on elements: arithmetic, functions, relations."""

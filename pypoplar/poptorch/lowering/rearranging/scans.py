@@ -1,0 +1,91 @@
+"""Sums, products and extremes of all elements up to each one along a dimension.
+
+A step adds to each element the result for those before it, of which a step knows twice as many as the last one: log2 of the
+dimension's size steps, each of which is one expression.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import fx
+
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.popops.expr import Abs, And, Exp, Expr, IsInf, IsNaN, Log1p, Max, Or, Select, _1, _2, _3, _4
+from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped
+from pypoplar.poptorch.lowering.tensor_views import broadcast
+from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.types import FLOAT, INT
+
+aten = torch.ops.aten
+
+
+def scanned(at: GraphLowering, tensors: list[Tensor], axis: int, trees: list[Expr]) -> list[Tensor]:
+    """Tensors in which each element along a dimension is combined with all before it.
+
+    `trees` combine n earlier values (_1 to _n) with n later ones (the placeholders after them); they are associative.
+    """
+    size, step = tensors[0].dim(axis), 1
+    while step < size:
+        before = [tensor.slice(0, size - step, axis) for tensor in tensors]
+        behind = [tensor.slice(step, size, axis) for tensor in tensors]
+        news = [mapped(at, tree, *before, *behind) for tree in trees]
+        tensors = [concat([tensor.slice(0, step, axis), new], axis) for tensor, new in zip(tensors, news, strict=True)]
+        step *= 2
+    return tensors
+
+
+def _scan(at: GraphLowering, input: fx.Node, dim: int, tree: Expr) -> Tensor:
+    tensor = at.tensor(input)
+    type = FLOAT if at.type in FLOATS else INT
+    tensor = as_type(at, tensor, type)
+    if not tensor.rank():
+        return as_type(at, tensor, at.type)
+    return as_type(at, scanned(at, [tensor], dim % tensor.rank(), [tree])[0], at.type)
+
+
+@lowers(aten.cumsum.default)
+def sums_up_to(at: GraphLowering, input: fx.Node, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    return _scan(at, input, dim, _1 + _2)
+
+
+@lowers(aten.cumprod.default)
+def products_up_to(at: GraphLowering, input: fx.Node, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    return _scan(at, input, dim, _1 * _2)
+
+
+@lowers(aten.logcumsumexp.default)
+def logarithms_of_sums_up_to(at: GraphLowering, input: fx.Node, dim: int) -> Tensor:
+    total = Max(_1, _2) + Log1p(Exp(-Abs(_1 - _2)))
+    same = And(IsInf(_1), _1 == _2)
+    return _scan(at, input, dim, Select(_1, Select(_1 + _2, total, Or(IsNaN(_1), IsNaN(_2))), same))
+
+
+@lowers(aten.cummax.default)
+def largest_up_to(at: GraphLowering, input: fx.Node, dim: int) -> tuple[Tensor, Tensor]:
+    return _extremes_up_to(at, input, dim, larger=True)
+
+
+@lowers(aten.cummin.default)
+def smallest_up_to(at: GraphLowering, input: fx.Node, dim: int) -> tuple[Tensor, Tensor]:
+    return _extremes_up_to(at, input, dim, larger=False)
+
+
+def _extremes_up_to(at: GraphLowering, input: fx.Node, dim: int, larger: bool) -> tuple[Tensor, Tensor]:
+    """Extremes and their places; of equal ones the last, as PyTorch has it."""
+    tensor = at.tensor(input)
+    if tensor.elementType() not in (*FLOATS, INT):
+        tensor = as_type(at, tensor, INT)
+    whole = tensor if tensor.rank() else tensor.reshape([1])
+    axis = dim % whole.rank()
+    shape = [1] * whole.rank()
+    shape[axis] = whole.dim(axis)
+    places = broadcast(at.constant(Constant(np.arange(whole.dim(axis), dtype=np.int32).reshape(shape))), whole.shape())
+    later = _3 >= _1 if larger else _3 <= _1
+    if tensor.elementType() in FLOATS:
+        later = Or(IsNaN(_3), later)  # nothing is later than a NaN but another one
+    values, found = scanned(at, [whole, places], axis, [Select(_3, _1, later), Select(_4, _2, later)])
+    return as_type(at, values, at.type).reshape(at.shape), found.reshape(at.shape)

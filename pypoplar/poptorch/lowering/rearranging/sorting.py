@@ -1,0 +1,121 @@
+"""Order: sorted elements, the best of them, medians, counts below boundaries. Where NaNs come is open, but for `searchsorted`."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import fx
+
+from pypoplar import popops
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.expr import Const, Not, Select, _1, _2
+from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.nonlinearities import rows_back, rows_last
+from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped, reduced
+from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.types import FLOAT, INT
+
+aten = torch.ops.aten
+Order = popops.SortOrder
+
+
+def best(at: GraphLowering, tensor: Tensor, dim: int, count: int, largest: bool) -> tuple[Tensor, Tensor]:
+    """So many of the largest or smallest elements of a dimension, in order, and their places; equal ones keep their order."""
+    type = tensor.elementType()
+    rows = rows_last(as_type(at, tensor, type if type in (*FLOATS, INT) else INT), dim)
+    shape = list(tensor.shape())
+    if shape:
+        shape[dim % len(shape)] = count
+    if not count or not rows.numElements():
+        return (at.constant(Constant(np.zeros(shape, one.dtype))) for one in (type, INT))  # type: ignore[return-value]
+    params = popops.TopKParams(count, largest, Order.DESCENDING if largest else Order.ASCENDING, True)
+    values, places = popops.topKWithPermutation(at.graph, at.program, rows, params, at.name)
+    back = [rows_back(one, dim, shape) for one in (as_type(at, values, type), places.reinterpret(INT))]
+    return back[0], back[1]
+
+
+@lowers(aten.sort.default)
+def sort(at: GraphLowering, input: fx.Node, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    tensor = at.tensor(input)
+    return best(at, tensor, dim, tensor.dim(dim % tensor.rank()) if tensor.rank() else 1, descending)
+
+
+@lowers(aten.sort.stable)
+def sort_stably(
+    at: GraphLowering, input: fx.Node, *, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    return sort(at, input, dim, descending)
+
+
+@lowers(aten.argsort.default)
+def order(at: GraphLowering, input: fx.Node, dim: int = -1, descending: bool = False) -> Tensor:
+    return sort(at, input, dim, descending)[1]
+
+
+@lowers(aten.argsort.stable)
+def stable_order(at: GraphLowering, input: fx.Node, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
+    return sort(at, input, dim, descending)[1]
+
+
+@lowers(aten.topk.default)
+def topk(
+    at: GraphLowering, input: fx.Node, k: int, dim: int = -1, largest: bool = True, in_order: bool = True
+) -> tuple[Tensor, Tensor]:
+    return best(at, at.tensor(input), dim, k, largest)
+
+
+@lowers(aten.kthvalue.default)
+def kth_value(at: GraphLowering, input: fx.Node, k: int, dim: int = -1, keep: bool = False) -> tuple[Tensor, Tensor]:
+    tensor = at.tensor(input)
+    values, places = best(at, tensor, dim, k, False)
+    if tensor.rank():
+        axis = dim % tensor.rank()
+        values, places = (one.slice(k - 1, k, axis) for one in (values, places))
+    return values.reshape(at.shape), places.reshape(at.shape)
+
+
+@lowers(aten.median.dim)
+def median(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower one of the two in the middle; NaN where there is one."""
+    tensor = at.tensor(input)
+    size = tensor.dim(dim % tensor.rank()) if tensor.rank() else 1
+    return kth_value(at, input, (size - 1) // 2 + 1, dim)
+
+
+@lowers(aten.median.default)
+def median_of_all(at: GraphLowering, input: fx.Node) -> Tensor:
+    tensor = at.tensor(input)
+    flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
+    if not flat.numElements():
+        raise UnsupportedOperation("median: of no elements there is none")
+    middle = (flat.numElements() - 1) // 2
+    return best(at, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
+
+
+# counts
+
+
+@lowers(aten.bucketize.Tensor)
+def buckets(at: GraphLowering, input: fx.Node, boundaries: fx.Node, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """How many boundaries are below each element, or, to the right, at most it. NaN is behind them all."""
+    tensor, limits = as_type(at, at.tensor(input), FLOAT), as_type(at, at.tensor(boundaries), FLOAT)
+    last = tensor.expand([tensor.rank()])
+    limits = limits.reshape([1] * tensor.rank() + limits.shape())
+    ahead = Not(_1 < _2) if right else Not(_1 <= _2)
+    counted = mapped(at, Select(Const(1, INT), Const(0, INT), ahead), last, limits)
+    return reduced(at, counted, popops.Operation.ADD, [tensor.rank()], INT).reshape(at.shape)
+
+
+@lowers(aten.histc.default)
+def histogram(at: GraphLowering, input: fx.Node, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements are in each of equal bins; the last one has its upper end, too. What is outside does not count."""
+    if min == max:
+        raise UnsupportedOperation("histc: bins from the smallest to the largest element are missing; name their min and max")
+    tensor = as_type(at, at.tensor(input), FLOAT)
+    flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
+    ends = np.linspace(min, max, bins + 1, dtype=np.float32)
+    ends[-1] = np.nextafter(np.float32(max), np.float32(np.inf))
+    levels = at.constant(Constant(ends))
+    counts = popops.histogram(at.graph, flat, levels, False, at.program, at.name)
+    return as_type(at, counts.slice(1, bins + 1).reinterpret(INT), at.type)

@@ -1,0 +1,95 @@
+"""What is gathered, scattered, indexed and sorted is PyTorch's, and so are its gradients."""
+
+import pytest
+import torch
+from poptorch_functions import of_all, random, total_of
+from poptorch_rig import check
+
+TYPES = [torch.float32, torch.float16]
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_elements_and_slices_are_looked_up(type):
+    lookups = [
+        lambda a, i, r: a.gather(1, i % 4),
+        lambda a, i, r: a.index_select(1, r % 4),
+        lambda a, i, r: a[r],
+        lambda a, i, r: a[:, i],
+        lambda a, i, r: a[r, r + 0],
+        lambda a, i, r: a[r, 1:],
+        lambda a, i, r: a.view(3, 2, 2)[r, :, (r + 3) % 2],
+        lambda a, i, r: torch.take_along_dim(a, a.argsort(1), 1),
+        lambda a, i, r: a.take(i.abs()),
+    ]
+    places, rows = torch.tensor([[2, 0], [1, -4], [3, 3]]), torch.tensor([2, 0, -1, 1])
+    check(total_of(*lookups), random(3, 4, type=type), arguments=(places, rows))
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_elements_and_slices_are_written(type):
+    writes = [
+        lambda a, b, i, r: a.scatter(1, i, b[:, :2] * 2),
+        lambda a, b, i, r: a.scatter_add(1, i, b[:, :2].contiguous()),
+        lambda a, b, i, r: a.index_add(1, r, b, alpha=2),
+        lambda a, b, i, r: a.index_put((r[:2], r[1:3]), b[0, :2]),
+        lambda a, b, i, r: a.index_put((r,), b[0], accumulate=True),
+        lambda a, b, i, r: a.index_copy(0, r[:2], b[:2]),
+        lambda a, b, i, r: a.index_fill(1, r[:2], 0.5),
+        lambda a, b, i, r: a.scatter(1, i, 2.0),
+        lambda a, b, i, r: a.scatter_reduce(1, i, b[:, :2].contiguous(), "amax"),
+        lambda a, b, i, r: a.scatter_reduce(1, i, b[:, :2].contiguous(), "mean", include_self=False),
+        lambda a, b, i, r: a.scatter_reduce(1, i, b[:, :2].contiguous(), "sum", include_self=False),
+    ]
+    places, rows = torch.tensor([[2, 0], [1, 3], [3, 2]]), torch.tensor([2, 0, 1, 2])
+    check(total_of(*writes), random(3, 4, type=type), random(3, 4, type=type, seed=2), arguments=(places, rows))
+
+
+def test_masks_that_are_written_by_one_value():
+    def write(a):
+        b = a.clone()
+        b[a > 0] = 0.25
+        return b
+
+    check(write, random(3, 4))
+
+
+@pytest.mark.parametrize("type", [torch.int64, torch.bool, torch.uint8])
+def test_lookups_of_integers(type):
+    x = torch.tensor([[3, 0, 1, 7], [0, 1, 0, 2], [1, 5, 9, 0]]).to(type)
+    several = [lambda a, i: a.gather(1, i), lambda a, i: a[i[:, 0]], lambda a, i: a.scatter(1, i, a[:, :2].contiguous())]
+    if type is torch.int64:
+        reduced = ("sum", "prod", "mean", "amin", "amax")
+        several += [lambda a, i, r=r: a.scatter_reduce(1, i, a[:, :2].contiguous(), r, include_self=False) for r in reduced]
+    check(of_all(*several), x, torch.tensor([[2, 0], [1, 0], [0, 2]]), gradients=False)
+
+
+def test_constant_indices_are_checked():
+    with pytest.raises(IndexError, match="out of a dimension of size 3"):
+        check(lambda a: a.gather(0, torch.tensor([[0, 3]])), random(3, 4), gradients=False)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_sorted_elements(type):
+    x = torch.tensor([[3.0, 1.0, 2.0, 0.5], [7.0, -1.0, 4.0, 9.0], [0.0, 5.0, 2.5, 1.5]]).to(type)
+    several = [
+        lambda a: a.sort(1).values,
+        lambda a: a.sort(0, descending=True).values,
+        lambda a: a.topk(2, 1).values,
+        lambda a: a.topk(2, 0, largest=False).values,
+        lambda a: a.kthvalue(3, 1).values,
+        lambda a: a.median(1, keepdim=True).values,
+        torch.median,
+    ]
+    check(total_of(*several), x)
+    check(of_all(lambda a: a.argsort(1), lambda a: a.topk(3, 1)[1], lambda a: a.sort(stable=True, dim=1)[1]), x, gradients=False)
+
+
+def test_counts_of_elements():
+    x, ends = torch.tensor([[0.1, 0.5, 0.9], [1.0, -0.2, 0.5]]), torch.tensor([0.1, 0.5, 0.8])
+    both = [
+        lambda a, b: torch.bucketize(a, b),
+        lambda a, b: torch.bucketize(a, b, right=True),
+        lambda a, b: torch.histc(a, 4, 0, 1),
+    ]
+    check(of_all(*both), x, ends, gradients=False)
+    check(lambda i: torch.nn.functional.one_hot(i, 5), torch.tensor([[3, 0], [1, 4]]), gradients=False)
