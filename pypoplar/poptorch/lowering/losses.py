@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
 import torch
 from attrs import frozen
 from torch import fx
 
-from pypoplar import popops
+from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, NotEqual, Select, _1, _2, _3
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.types import FLOAT, INT
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.types import FLOAT, INT, UNSIGNED_INT
 
 aten = torch.ops.aten
 ADD = popops.ReduceParams(popops.Operation.ADD)
@@ -113,3 +115,63 @@ def log_softmax_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node, 
     total = popops.reduce(at.graph, back, FLOAT, [axis], ADD, at.program, at.name).expand([axis])
     tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, at.type)
     return popops.map(at.graph, tree, [back, result, total], at.program, at.name)
+
+
+# connectionist temporal classification, by popnn: loss and gradient come from one pass over the paths
+
+IMPOSSIBLE = 65504.0  # popnn's loss of a label that no path gives
+
+
+@frozen(eq=False)
+class PathGradient:
+    """What stands for the probabilities of paths that PyTorch saves: the gradient itself."""
+
+    gradient: Tensor  # [steps, samples, classes]
+
+
+@lowers(aten._ctc_loss.Tensor)
+def sequence_loss(
+    at: GraphLowering, logs: fx.Node, labels: fx.Node, steps: fx.Node, lengths: fx.Node, blank: int = 0, zero_infinity: bool = False
+) -> tuple[Tensor, PathGradient]:
+    """The loss of each sample. Where no path gives a label it is infinite and, as in PyTorch, its gradient means nothing."""
+    if len(at.shape_of(labels)) != 2 or len(at.shape_of(logs)) != 3:
+        raise UnsupportedOperation(
+            f"{at.name}: labels of shape {at.shape_of(labels)} for {at.shape_of(logs)} are missing; labels [samples, symbols] of "
+            "[steps, samples, classes], with lengths that are tensors, are supported"
+        )
+    time, samples, classes = at.shape_of(logs)
+    symbols = at.shape_of(labels)[1]
+    plan = popnn.ctc.plan(at.graph, at.type, at.type, samples, time, symbols, classes)
+    operands = at.tensor(logs), _symbols(at, labels, lengths, blank), _unsigned(at, steps), _unsigned(at, lengths)
+    options = {"zeroInfinity": "true" if zero_infinity else "false"}
+    losses, gradient = popnn.ctc.calcLossAndGradientLogProbabilities(
+        at.graph, at.type, *operands, at.program, blank, plan, at.name, options
+    )
+    if not zero_infinity:
+        infinite = Select(Const(float("inf"), at.type), _1, _1 >= Const(IMPOSSIBLE, at.type))
+        losses = popops.map(at.graph, infinite, [losses], at.program, at.name)
+    return losses, PathGradient(gradient)
+
+
+def _unsigned(at: GraphLowering, node: fx.Node) -> Tensor:
+    return popops.cast(at.graph, at.tensor(node), UNSIGNED_INT, at.program, at.name)
+
+
+def _symbols(at: GraphLowering, labels: fx.Node, lengths: fx.Node, blank: int) -> Tensor:
+    """Labels in which what lies behind their ends is a class, whatever the caller filled it with."""
+    samples, symbols = at.shape_of(labels)
+    places = at.constant(Constant(np.arange(symbols, dtype=np.int32).reshape(1, symbols)))
+    operands = [at.tensor(labels), places, at.tensor(lengths).reshape([samples, 1])]
+    type = at.type_of(labels)
+    any_class = Const(0 if blank else 1, type)
+    return popops.map(at.graph, Cast(Select(_1, any_class, _2 < _3), UNSIGNED_INT), operands, at.program, at.name)
+
+
+@lowers(aten._ctc_loss_backward.Tensor)
+def sequence_loss_backward(
+    at: GraphLowering, gradient: fx.Node, logs: fx.Node, labels: fx.Node, steps: fx.Node, lengths: fx.Node, losses: fx.Node,
+    paths: fx.Node, blank: int, zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    saved: PathGradient = at.value(paths)
+    back = at.tensor(gradient).reshape([1, at.shape[1], 1])
+    return popops.mul(at.graph, saved.gradient, back, at.program, at.name)

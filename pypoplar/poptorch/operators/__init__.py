@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from pypoplar.poptorch.operators import copies  # noqa: F401 (its form is entered)
+from pypoplar.poptorch.operators import (
+    copies,  # noqa: F401 (its form is entered)
+    ctc_shapes,  # noqa: F401 (tells PyTorch)
+)
 from pypoplar.poptorch.operators.attention import plain_attention
 from pypoplar.poptorch.operators.bags import bags_of_one_length
 from pypoplar.poptorch.operators.custom_operators import custom_op, custom_operator, registerCustomOp
