@@ -10,7 +10,7 @@ from pypoplar import FLOAT, HALF
 
 STEPS = 100
 BATCH = 8
-STABLE = 1  # a seed of weights with which 100 steps of PyTorch in float32 and in float64 have one loss to 1e-6; with 0 they differ
+STABLE = 4  # a seed of weights with which no value of 100 steps is so near a tie that the order of sums decides; with 0 one is
 
 
 def cycles_of_parts(text):
