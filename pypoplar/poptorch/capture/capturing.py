@@ -16,9 +16,16 @@ from torch.export.graph_signature import InputKind as ExportedKind
 from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
+from pypoplar.poptorch.capture.gradient_modes import (
+    changes_without_gradients,
+    inference_modes_as_gradient_modes,
+    mark_gradient_modes,
+)
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.model_blocks import marked
+from pypoplar.poptorch.capture.problems import CaptureError, Whereabouts, refuse
+from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
 from pypoplar.poptorch.capture.training_loss import loss_of
 from pypoplar.poptorch.operators import forms_of_graphs
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
@@ -29,10 +36,6 @@ _KINDS = {
     ExportedKind.CONSTANT_TENSOR: InputKind.CONSTANT,
     ExportedKind.USER_INPUT: InputKind.ARGUMENT,
 }
-
-
-class CaptureError(PoplarError, RuntimeError):
-    """A module that cannot become a graph: control flow that depends on data, or a shape that does."""
 
 
 def capture(
@@ -47,7 +50,7 @@ def capture(
     With a `strategy`, which places blocks, operations know their IPU.
     """
     with contextlib.nullcontext() if strategy is None else marked(strategy):
-        exported = _exported(module, args, kwargs)
+        exported = _exported(module, args, kwargs, training)
     signature = exported.graph_signature
     output = next(node for node in reversed(exported.graph.nodes) if node.op == "output")
     returned = list(output.args[0])
@@ -81,10 +84,16 @@ def capture(
     )
 
 
-def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
+def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> ExportedProgram:
+    problems = hooks_of_gradients(module) if training else []
+    noticed = noticed_gradients(Whereabouts(module), problems) if training else contextlib.nullcontext()
     try:
         with _quiet(), preserve_node_meta(), forms_of_graphs():
-            return torch.export.export(module, args, dict(kwargs), strict=False).run_decompositions({})
+            with noticed, inference_modes_as_gradient_modes():
+                exported = torch.export.export(module, args, dict(kwargs), strict=False)
+            mark_gradient_modes(exported.graph_module)
+            refuse(module, [*problems, *(changes_without_gradients(exported) if training else [])])
+            return exported.run_decompositions({})
     except PoplarError:
         raise
     except Exception as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from enum import Enum
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from attrs import frozen
 from torch import fx
 
-from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.ir.terms import Location, line_text
 from pypoplar.poptorch.options.execution_strategies import BlockPlace
 
 
@@ -31,8 +32,15 @@ class Origin:
     scope: str = ""  # of `NameScope`, with slashes
 
     def __str__(self) -> str:
-        place = f" at {self.location.file}:{self.location.line}" if self.location else ""
-        return f"{self.operation} of {self.module or 'the model'}{place}"
+        return f"{self.operation} of {self.module or 'the model'}{described_line(self.location)}"
+
+
+def described_line(location: Location | None) -> str:
+    """A line of the user's, as it stands behind what messages tell of it: file, number and text; nothing if it is not known."""
+    if location is None:
+        return ""
+    text = linecache.getline(location.file, location.line).strip()
+    return f" at {line_text(location)}" + (f": `{text}`" if text else "")
 
 
 class InputKind(Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch.utils._pytree as pytree
 from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from pypoplar.poptorch.capture.gradient_modes import without_gradients
 from pypoplar.poptorch.capture.joint_graph import Pass
 from pypoplar.poptorch.capture.mutations import changes_tensors, without_changes
 from pypoplar.poptorch.capture.origins import origin_of
@@ -28,7 +30,8 @@ class _Forward(fx.Interpreter):
     def run_node(self, n: fx.Node) -> Any:
         origin = origin_of(n)
         self.marks.turn_to(origin, Pass.FORWARD)
-        result = super().run_node(n)
+        with torch.no_grad() if without_gradients(n) else contextlib.nullcontext():
+            result = super().run_node(n)
         if n.op == "call_function":
 
             def mark(_: Any) -> None:

@@ -42,5 +42,10 @@ def _module_path(path: str) -> str:
 def _user_line(trace: str) -> Location | None:
     """The innermost line of a trace that is neither PyTorch's nor pypoplar's."""
     frames = [Location(frame["file"], int(frame["line"]), frame["function"]) for frame in _FRAME.finditer(trace)]
-    users = [frame for frame in frames if not frame.file.startswith(_TORCH) and not is_ours(frame.file)]
+    users = [frame for frame in frames if is_users(frame.file)]
     return users[-1] if users else None
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is neither PyTorch's nor pypoplar's, nor text that PyTorch has made."""
+    return not (file.startswith((_TORCH, "<eval_with_key>", "<string>", "<frozen")) or is_ours(file))

@@ -1,0 +1,121 @@
+"""Parts of a forward pass without gradients have none on the IPU; gradients that Python makes or changes are refused."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from pypoplar import poptorch
+from pypoplar.poptorch.capture.problems import CaptureError
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """A small machine, which is compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 4)
+
+
+class Network(nn.Module):
+    """Two layers and something between them."""
+
+    def __init__(self, between):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(5, 4), nn.Linear(4, 3)
+        self.register_buffer("mean", torch.zeros(4))
+        self.between = between
+
+    def forward(self, x):
+        y = self.outer(self.between(self, torch.tanh(self.inner(x))))
+        return y, nn.functional.mse_loss(y, torch.ones(3, 3))
+
+
+def without(network, h):
+    with torch.no_grad():
+        k = h * 2
+        with torch.enable_grad():
+            again = network.outer.weight.sum() * h
+        network.mean.mul_(0.9).add_(h.mean(0))
+    return h + k + again + network.mean
+
+
+def inference_mode(network, h):
+    with torch.inference_mode():
+        k = h * 2
+    return h + k
+
+
+def straight_through(network, h):
+    return h + (torch.sign(h) - h).detach()
+
+
+def checkpointed(network, h):
+    return checkpoint(lambda z: torch.tanh(z) * 2, h, use_reentrant=True)
+
+
+@pytest.mark.parametrize("between", [without, inference_mode, straight_through, checkpointed])
+def test_what_has_no_gradient_in_pytorch_has_none_here(between):
+    model = Network(between)
+    other = copy.deepcopy(model)
+    x = torch.randn(3, 5)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.5))
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.5)
+    for _ in range(2):
+        training(x)
+        optimizer.zero_grad()
+        other(x)[1].backward()
+        optimizer.step()
+    for mine, theirs in zip([*model.parameters(), model.mean], [*other.parameters(), other.mean], strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.sign(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
+def own_gradient(network, h):
+    return Tripled.apply(h)
+
+
+def hooked(network, h):
+    h.register_hook(lambda gradient: gradient * 10)
+    return h
+
+
+def changed_in_place(network, h):
+    h = h * 1
+    with torch.no_grad():
+        h.mul_(2)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        (own_gradient, r"Tripled is a torch.autograd.Function.*detach\(\).*: `return Tripled.apply\(h\)`"),
+        (hooked, r"Tensor.register_hook: .*test_gradients_of_python.py:\d+: `h.register_hook"),
+        (changed_in_place, "changed in place where gradients are off"),
+    ],
+)
+def test_gradients_of_python_are_refused_in_training(between, told):
+    with pytest.raises(CaptureError, match=told):
+        poptorch.trainingModel(Network(between))(torch.randn(3, 5))
+    wanted = Network(between)
+    x = torch.randn(3, 5)
+    np.testing.assert_allclose(poptorch.inferenceModel(wanted)(x)[0].numpy(), wanted(x)[0].detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_hooks_of_layers_and_parameters_are_told_at_once():
+    model = Network(straight_through)
+    model.inner.register_full_backward_hook(lambda *_: None)
+    model.outer.weight.register_hook(lambda gradient: gradient * 2)
+    with pytest.raises(CaptureError, match=r"(?s)inner has a backward hook.*the parameter outer.weight has a hook"):
+        poptorch.trainingModel(model)(torch.randn(3, 5))
