@@ -3,7 +3,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from poptorch_rig import check
+from poptorch_rig import Plain, check, compiled
+
+from pypoplar.poptorch.capture.capturing import CaptureError
 
 TYPES = [torch.float32, torch.float16]
 REDUCTIONS = ("mean", "sum", "none")
@@ -38,3 +40,21 @@ def test_losses_of_two_classes_are_pytorchs(type):
     check_reductions(F.binary_cross_entropy, (x * 2).sigmoid(), arguments=(y,))
     check_reductions(lambda x, y, w, **how: F.binary_cross_entropy(x, y, w, **how), x.sigmoid(), arguments=(y, y + 1))
     check_reductions(F.soft_margin_loss, x, arguments=(signs,))
+
+
+def test_losses_take_all_their_arguments():
+    x, y, weight = random(3, 5), random(3, 5, seed=1), random(3, 5, seed=2).abs()
+    check_reductions(lambda x, y, w, **how: F.l1_loss(x, y, weight=w, **how), x, y, arguments=(weight,))
+    check_reductions(lambda x, y, z, **how: F.triplet_margin_loss(x, y, z, p=3, swap=True, **how), x, y, weight)
+
+
+def test_a_gaussian_loss_bounds_its_variance_and_does_not_look_into_it():
+    x, y, variance = random(3, 5), random(3, 5, seed=1), random(3, 1, seed=2).abs()
+    check_reductions(lambda x, y, v, **how: F.gaussian_nll_loss(x, y, v, full=True, eps=0.5, **how), x, y, variance)
+    check(lambda x, y, v: F.gaussian_nll_loss(x, y, v), x, y, variance.reshape(3))
+    with pytest.raises(CaptureError, match="var is of incorrect size"):
+        compiled(Plain(F.gaussian_nll_loss), (x, y, random(1, 1)), training=False)
+
+
+def test_a_batch_of_ignored_labels_alone_has_gradient_zero():
+    check(F.cross_entropy, random(3, 5), arguments=(torch.full((3,), -100),))

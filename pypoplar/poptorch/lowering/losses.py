@@ -98,8 +98,9 @@ def negative_log_likelihood_backward(
         back = back.reshape([chosen.weights.dim(0), 1])
     operands = [chosen.weights, back]
     tree = -(_1 * _2)
-    if reduction == Reduction.MEAN:
-        tree = Cast(-(Cast(_1, FLOAT) * Cast(_2, FLOAT) / _3), at.type)
+    if reduction == Reduction.MEAN:  # where all are ignored the mean is NaN, and the gradient is 0
+        share = Cast(-(Cast(_1, FLOAT) * Cast(_2, FLOAT) / _3), at.type)
+        tree = Select(share, Const(0, at.type), NotEqual(_1, 0))
         operands.append(chosen.total)
     result = popops.map(at.graph, tree, operands, at.program, at.name)
     shape = at.shape

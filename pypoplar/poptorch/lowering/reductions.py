@@ -193,11 +193,13 @@ def count_of_nonzero(at: GraphLowering, input: fx.Node, dims: Any = None) -> Ten
 # norms and sums of exponentials
 
 
-@lowers(aten.linalg_vector_norm.default)
+@lowers(aten.linalg_vector_norm.default, aten.norm.ScalarOpt_dim, aten.norm.ScalarOpt_dim_dtype, aten.norm.ScalarOpt_dtype)
 def vector_norm(
-    at: GraphLowering, input: fx.Node, order: float = 2, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None
-) -> Tensor:
+    at: GraphLowering, input: fx.Node, order: float | None = 2, dims: Any = None, keep: bool = False, *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:  # fmt: skip
     """The sum of powers of magnitudes and its root, in FLOAT; of order 0 the number of elements that are not 0."""
+    order = 2 if order is None else order
     tensor = as_type(at, at.tensor(input), FLOAT)
     axes = axes_of(dims, tensor.rank())
     if order in (inf, -inf):

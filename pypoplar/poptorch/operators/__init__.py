@@ -28,6 +28,7 @@ from pypoplar.poptorch.operators.hints import (
 from pypoplar.poptorch.operators.host_calls import CPU, host_call
 from pypoplar.poptorch.operators.identity_loss import identity_loss
 from pypoplar.poptorch.operators.label_search import ctc_beam_search_decoder
+from pypoplar.poptorch.operators.loss_arguments import losses_of_all_arguments
 from pypoplar.poptorch.operators.missing_operators import fps, nearest
 from pypoplar.poptorch.operators.multi_conv import MultiConv
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
@@ -70,5 +71,8 @@ __all__ = [
 @contextlib.contextmanager
 def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
-    with running_statistics_in_the_graph(), plain_attention(), bags_of_one_length(), padded_sequences(), running_on_ipu():
+    forms = running_statistics_in_the_graph, plain_attention, bags_of_one_length, padded_sequences, losses_of_all_arguments
+    with contextlib.ExitStack() as stack:
+        for form in (*forms, running_on_ipu):
+            stack.enter_context(form())
         yield
