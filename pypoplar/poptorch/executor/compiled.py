@@ -17,6 +17,7 @@ from pypoplar.errors import FileLoadError, TensorIOStateError
 from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture import InputKind
 from pypoplar.poptorch.executor.batches import joined
+from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -53,6 +54,8 @@ class CompiledModel:
         program = step.build()
         self.inputs, self.outputs, self.anchors = step.inputs, step.outputs, step.anchors
         self.arguments = [one.name for one in joint.arguments()]
+        self.batches = settings.batches
+        self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
         self.state = [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
         for one in self.state:
             tensor = lowering.tensor(one.node)
@@ -77,8 +80,11 @@ class CompiledModel:
                 self.engine.connectStream(output.name, output.buffer)
 
     def run(self, values: Iterable[Any]) -> list[Any]:
-        """One call: the flattened outputs for the flattened arguments."""
-        for name, value in zip(self.arguments, values, strict=True):
+        """One call: the flattened outputs for the flattened arguments. Indices among them are checked before."""
+        given = dict(zip(self.arguments, values, strict=True))
+        for index in self.indices:
+            index.check(given, self.batches)
+        for name, value in given.items():
             if name in self.inputs:
                 buffer = self.inputs[name]
                 np.copyto(buffer.reshape(-1), elements(value, name).reshape(-1), casting="same_kind")
