@@ -32,7 +32,6 @@ class Built:
     update: DeviceOptimizer | None
     states: HostState | None  # of the optimiser
     joint: JointGraph
-    arguments: list[Any]  # descriptions of a call's flattened arguments
     names: list[str]  # of tensors that can be anchored
 
 
@@ -64,14 +63,7 @@ def build(
     key = "" if update is None else update.described()
     compiled = CompiledModel(lowering, device, settings, update, key, saved)
     states = None if update is None else HostState(update, compiled.engine)
-    return Built(compiled, update, states, joint, describe(args, kwargs), list(named_tensors(joint)))
-
-
-def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """Shapes and types of tensors among a call's flattened arguments, and the others themselves."""
-    return [
-        (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves((args, kwargs))
-    ]
+    return Built(compiled, update, states, joint, list(named_tensors(joint)))
 
 
 def make_device(ipus: int, chip: str = "bow") -> Device:

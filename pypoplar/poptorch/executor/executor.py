@@ -10,17 +10,18 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
-import torch.utils._pytree as pytree
 
-from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, TensorShapeError, UnknownHandle
+from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, UnknownHandle
 from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
-from pypoplar.poptorch.executor.building import Built, build, describe
+from pypoplar.poptorch.executor.building import Built, build
+from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.compiled import SavedExecutable
 from pypoplar.poptorch.executor.model_file import ModelFile, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.user_log import logger
 from pypoplar.report.report import Report
@@ -56,10 +57,11 @@ class PoplarExecutor:
         self._module = copy.copy(model)  # `train()` and `eval()` of the user's module do not reach it later
         self._settings = ModelSettings.of(chosen, optimizer is not None)
         self._built: Built | None = None
-        self._given: tuple[Any, Any] | None = None  # arguments like those that it was compiled for
+        self._given: CallArguments | None = None  # what it was compiled for
+        self._state: ModuleState | None = None
         self._attached = self._destroyed = False
         self._seconds = 0.0
-        self._versions: dict[str, int] = {}
+        self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there
 
     @property
     def model(self) -> torch.nn.Module:
@@ -88,16 +90,20 @@ class PoplarExecutor:
         if self._built is None:
             self.compile(*args, **kwargs)
         built = self._compiled("a call")
-        self._check_arguments(built, args, kwargs)
+        assert self._given is not None
+        assert self._state is not None
+        leaves = self._given.check(in_order(self._module, args, kwargs), built.compiled.arguments)
+        self._state.check(self._module)
         if not self._attached:
             self.attachToDevice()
         self._write_changed()
         if built.states is not None and self._optimizer is not None:
             built.states.update.tell_changes(self._optimizer)
             built.states.write_changed(self._optimizer)
-        outputs = built.compiled.run(pytree.tree_leaves((args, kwargs)))
+        outputs = built.compiled.run(leaves)
         if built.states is not None:
             built.states.stepped()
+        if built.states is not None or built.joint.buffers:
             self.copyWeightsToHost()
         if self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
             logger.debug("the call took %d cycles", self.cycleCount())
@@ -114,12 +120,14 @@ class PoplarExecutor:
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
         start = time.perf_counter()
+        args, kwargs = in_order(self._module, args, kwargs)
         call_hooks(PRE_COMPILE)
         self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
         call_hooks(POST_COMPILE)
         self._seconds = time.perf_counter() - start
-        like = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
-        self._given, self._versions, self._attached = like, {}, self._settings.runs
+        self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
+        used = [one.name for one in self._built.compiled.state]
+        self._state = ModuleState.of(self._module, used, self._optimizer is not None)
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()
         self._built.compiled.random_state = [seed & 0xFFFFFFFF, 0]
         if self._optimizer is not None:
@@ -154,16 +162,18 @@ class PoplarExecutor:
 
     def copyWeightsToDevice(self) -> None:
         """Give the device the module's parameters and buffers. A call does so where they changed."""
-        self._compiled("copyWeightsToDevice").compiled.write(self._tensors())
-        self._versions = self._host_versions()
+        tensors = tensors_of(self._module)
+        self._compiled("copyWeightsToDevice").compiled.write(tensors)
+        self._note(tensors)
 
     def copyWeightsToHost(self) -> None:
         """Give the module the parameters and buffers of the device. A training call does so."""
         built = self._compiled("copyWeightsToHost")
-        if not self._versions:  # nothing has been written to the device yet
+        if not self._on_device:  # nothing has been written to the device yet
             self.copyWeightsToDevice()
-        built.compiled.read(self._tensors())
-        self._versions = self._host_versions()
+        tensors = tensors_of(self._module)
+        built.compiled.read(tensors)
+        self._note(tensors)
 
     def copyWeightsToHostIfNeeded(self) -> bool:
         """Whether the module lacked the device's weights; here it has them after each call."""
@@ -198,7 +208,7 @@ class PoplarExecutor:
         if not self._settings.runs:
             raise PoplarRuntimeError("attachToDevice: the model was made for no device (ConnectionType.Never)")
         self._attached = True
-        self._versions = {}
+        self._on_device = {}
 
     def destroy(self) -> None:
         """Let go of the executable and the device. The module stays; this model cannot be called any more."""
@@ -251,7 +261,8 @@ class PoplarExecutor:
         built = self._compiled("save")
         if built.states is not None:
             built.states.fetch()
-        given, executable = self._given, built.compiled.engine.executable.serialize()
+        assert self._given is not None
+        given, executable = self._given.like, built.compiled.engine.executable.serialize()
         state = self.rng_state if save_rng_state else None
         exported = (self._user_model, self._optimizer) if export_model else None
         write_model(filename, ModelFile(executable, built.compiled.made_for, given, self._options, exported, state))
@@ -278,19 +289,10 @@ class PoplarExecutor:
             raise PoplarRuntimeError(f"{what}: the model is not compiled yet; call it, or its compile(), with a batch")
         return self._built
 
-    def _check_arguments(self, built: Built, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        got = describe(args, kwargs)
-        if got != built.arguments:
-            raise TensorShapeError(f"the model was compiled for {built.arguments}, got {got}; make a new model for other shapes")
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        module = self._module
-        named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-        return {name: tensor.detach() for name, tensor in named}
-
-    def _host_versions(self) -> dict[str, int]:
-        return {name: tensor._version for name, tensor in self._tensors().items()}
+    def _note(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Keep what the device has, to see what changes on the host, in whatever way."""
+        self._on_device = {name: tensor.clone() for name, tensor in tensors.items()}
 
     def _write_changed(self) -> None:
-        if self._host_versions() != self._versions:
+        if not self._on_device or not same_values(tensors_of(self._module), self._on_device):
             self.copyWeightsToDevice()

@@ -1,0 +1,83 @@
+"""The arguments of a call, in one order whatever way they are given, and compared with those that a model was compiled for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+import torch.utils._pytree as pytree
+from attrs import frozen
+
+from pypoplar.errors import PoplarTypeError, TensorShapeError
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@frozen(eq=False)
+class CallArguments:
+    """What a model was compiled for: arguments like those of its first call, tensors without values."""
+
+    like: Arguments
+
+    @classmethod
+    def of(cls, given: Arguments) -> CallArguments:
+        """Those like what was given."""
+        return cls(pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, given))
+
+    def check(self, given: Arguments, names: list[str]) -> list[Any]:
+        """The flattened arguments of another call, in the order of the first; `names` are theirs.
+
+        `TensorShapeError` for other ones.
+        """
+        leaves = pytree.tree_leaves(_arranged(given, self.like))
+        compiled = pytree.tree_leaves(self.like)
+        same = len(leaves) == len(compiled) and all(_alike(one, other) for one, other in zip(leaves, compiled, strict=True))
+        if not same:
+            wrong = [
+                f"{name} was {_told(like)} and is {_told(one)}"
+                for name, one, like in zip(names, leaves, compiled, strict=False)
+                if not _alike(one, like)
+            ]
+            told = "; ".join(wrong) or f"{len(compiled)} arguments were given, and now {len(leaves)}"
+            raise TensorShapeError(f"the model was compiled for other arguments: {told}; make a new model for these")
+        return leaves
+
+
+def in_order(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments in the order of the module's forward pass, by position where they can be.
+
+    `PoplarTypeError` for what is no tensor of PyTorch, but like one.
+    """
+    for leaf in pytree.tree_leaves((args, kwargs)):
+        if isinstance(leaf, np.ndarray):
+            raise PoplarTypeError(f"a model takes tensors of PyTorch, got an array of NumPy, {leaf.shape}: call torch.from_numpy")
+        if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or leaf.is_quantized or leaf.device.type != "cpu"):
+            raise PoplarTypeError(f"a model takes dense tensors on the CPU, got one of {leaf.layout} on {leaf.device}")
+    try:
+        bound = inspect.signature(module.forward).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # the forward pass itself tells what is wrong
+        return args, kwargs
+    return bound.args, bound.kwargs
+
+
+def _arranged(given: Any, like: Any) -> Any:
+    """Arguments whose dicts have their entries in the order of others."""
+    if type(given) is dict and type(like) is dict and given.keys() == like.keys():
+        return {key: _arranged(given[key], like[key]) for key in like}
+    if type(given) in (list, tuple) and type(like) in (list, tuple) and len(given) == len(like):
+        return [_arranged(one, other) for one, other in zip(given, like, strict=True)]
+    return given
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.shape == other.shape and one.dtype is other.dtype
+    return type(one) is type(other) and bool(one == other)
+
+
+def _told(leaf: Any) -> str:
+    if isinstance(leaf, torch.Tensor):
+        return f"{tuple(leaf.shape)} of {str(leaf.dtype).removeprefix('torch.')}"
+    return repr(leaf)

@@ -1,0 +1,67 @@
+"""What a compiled model knows of its module: the parameters and buffers as they are on the device, and what may not change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from attrs import frozen
+
+from pypoplar.errors import PoplarRuntimeError
+from pypoplar.poptorch.user_log import say_once
+
+
+@frozen(eq=False)
+class ModuleState:
+    """A module as it was when it was compiled."""
+
+    tensors: Mapping[str, tuple[torch.Size, torch.dtype]]
+    trained: Mapping[str, bool]  # whether a parameter has requires_grad, for training models
+    modes: Mapping[str, bool]  # whether layers are in training mode, by path
+
+    @classmethod
+    def of(cls, module: torch.nn.Module, names: Iterable[str], training: bool) -> ModuleState:
+        """The state of a module of which a graph uses the parameters and buffers of these names."""
+        known = tensors_of(module)
+        parameters = dict(module.named_parameters(remove_duplicate=False)) if training else {}
+        return cls(
+            {name: (known[name].shape, known[name].dtype) for name in names},
+            {name: one.requires_grad for name, one in parameters.items()},
+            {path: layer.training for path, layer in module.named_modules()},
+        )
+
+    def check(self, module: torch.nn.Module) -> None:
+        """`PoplarRuntimeError` for what has changed since and would be ignored; modes of layers are told."""
+        known = tensors_of(module)
+        again = "since the model was compiled; make a new model"
+        for name, (shape, dtype) in self.tensors.items():
+            if name not in known:
+                raise PoplarRuntimeError(f"the module has lost {name} {again}")
+            if (known[name].shape, known[name].dtype) != (shape, dtype):
+                was, now = _told(shape, dtype), _told(known[name].shape, known[name].dtype)
+                raise PoplarRuntimeError(f"{name} has changed from {was} to {now} {again}")
+        for name, one in module.named_parameters(remove_duplicate=False):
+            if self.trained.get(name, one.requires_grad) != one.requires_grad:
+                raise PoplarRuntimeError(f"requires_grad of {name} has changed to {one.requires_grad} {again}")
+        changed = [path for path, layer in module.named_modules() if layer.training != self.modes.get(path, layer.training)]
+        if changed:
+            mode = "train()" if self.modes[changed[0]] else "eval()"
+            say_once(
+                f"train() or eval() of {changed[0] or 'the module'} was called since the model was compiled; that changes nothing: "
+                f"it stays as compiled, after {mode}; make a new model for the other mode"
+            )
+
+
+def _told(shape: torch.Size, dtype: torch.dtype) -> str:
+    return f"{tuple(shape)} of {str(dtype).removeprefix('torch.')}"
+
+
+def tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by all of their names."""
+    named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    return {name: tensor.detach() for name, tensor in named}
+
+
+def same_values(some: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor]) -> bool:
+    """Whether tensors of the same names have the same elements."""
+    return some.keys() == others.keys() and all(torch.equal(one, others[name]) for name, one in some.items())
