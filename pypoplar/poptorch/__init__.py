@@ -17,12 +17,13 @@ except ModuleNotFoundError as missing:
 
 OLDEST_TORCH = "2.13"  # that was tested
 
-if _torch.__version__ < OLDEST_TORCH:
+if tuple(map(int, _torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_TORCH.split("."))):
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
 from pypoplar.errors import PoplarError as Error
 from pypoplar.poptorch import enums, optim, options, profiling
 from pypoplar.poptorch.argument_parsers import ICustomArgParser, registerCustomArgParser
+from pypoplar.poptorch.capture import CaptureError
 from pypoplar.poptorch.capture.model_blocks import BeginBlock, Block, BlockFunction, removeBlocks
 from pypoplar.poptorch.data import AsynchronousDataAccessor, DataLoader
 from pypoplar.poptorch.enums import (
@@ -145,6 +146,7 @@ __all__ = [
     "SyncPattern",
     "TensorLocationSettings",
     "UnrecoverableError",
+    "CaptureError",
     "UnsupportedOperation",
     "VariableRetrievalMode",
     "accessAttributes",

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from pypoplar import poptorch
-from pypoplar.poptorch.capture.problems import CaptureError
+from pypoplar.poptorch import CaptureError
 
 
 @pytest.fixture(autouse=True)

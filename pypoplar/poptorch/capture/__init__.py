@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pypoplar.poptorch.capture.capturing import capture
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph, Origin, Pass
+from pypoplar.poptorch.capture.problems import CaptureError
 
-__all__ = ["GraphInput", "InputKind", "JointGraph", "Origin", "Pass", "capture"]
+__all__ = ["CaptureError", "GraphInput", "InputKind", "JointGraph", "Origin", "Pass", "capture"]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from traceback import walk_tb
+from typing import Any, NoReturn
 
 import torch
 import torch.utils._pytree as pytree
 from torch import fx
-from torch.export import ExportedProgram
+from torch.export import ExportedProgram, _trace
 from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
 from torch.export.graph_signature import InputKind as ExportedKind
 from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
+from pypoplar.poptorch.capture.changed_inputs import changed_inputs
+from pypoplar.poptorch.capture.data_dependence import in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
     inference_modes_as_gradient_modes,
@@ -24,9 +28,11 @@ from pypoplar.poptorch.capture.gradient_modes import (
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.model_blocks import marked
-from pypoplar.poptorch.capture.problems import CaptureError, Whereabouts, refuse
+from pypoplar.poptorch.capture.origins import all_users_lines
+from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
-from pypoplar.poptorch.capture.training_loss import loss_of
+from pypoplar.poptorch.capture.side_effects import told_side_effects
+from pypoplar.poptorch.capture.training_loss import LossError, loss_of
 from pypoplar.poptorch.operators import forms_of_graphs
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 
@@ -36,6 +42,7 @@ _KINDS = {
     ExportedKind.CONSTANT_TENSOR: InputKind.CONSTANT,
     ExportedKind.USER_INPUT: InputKind.ARGUMENT,
 }
+NOISY = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor", "torch.export", "torch._export")
 
 
 def capture(
@@ -61,8 +68,15 @@ def capture(
     tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
     placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
     fakes, trained = _fakes(placeholders, specs, tensors)
+    if training and not trained:
+        raise LossError("no parameter of the model is trained: all that its forward pass uses have requires_grad=False")
     with _fake_mode(placeholders):
-        graph, outputs, gradients = trace_joint(exported.graph_module, fakes, loss, trained)
+        try:
+            graph, outputs, gradients = trace_joint(exported.graph_module, fakes, loss, trained)
+        except PoplarError:
+            raise
+        except Exception as failed:
+            raise CaptureError(f"{type(module).__name__} has no graph of gradients: {_first_line(failed)}") from failed
 
     updates = {
         str(spec.target): outputs[number]
@@ -85,27 +99,71 @@ def capture(
 
 
 def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> ExportedProgram:
+    whereabouts = Whereabouts(module)
     problems = hooks_of_gradients(module) if training else []
-    noticed = noticed_gradients(Whereabouts(module), problems) if training else contextlib.nullcontext()
-    try:
-        with _quiet(), preserve_node_meta(), forms_of_graphs():
-            with noticed, inference_modes_as_gradient_modes():
+    noticed = noticed_gradients(whereabouts, problems) if training else contextlib.nullcontext()
+    with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
+        try:
+            with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes():
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
             mark_gradient_modes(exported.graph_module)
-            refuse(module, [*problems, *(changes_without_gradients(exported) if training else [])])
-            return exported.run_decompositions({})
-    except PoplarError:
-        raise
-    except Exception as problem:
-        raise CaptureError(f"{type(module).__name__} cannot become a graph of static shapes: {problem}") from problem
+            problems += [*changed_inputs(exported), *_objects(exported)]
+            problems += changes_without_gradients(exported) if training else []
+            exported = exported.run_decompositions({})
+        except PoplarError:
+            raise
+        except Exception as problem:
+            _explain(module, args, kwargs, whereabouts, problems, problem)
+    refuse(module, [*problems, *in_graph(exported.graph)])
+    return exported
+
+
+def _objects(exported: ExportedProgram) -> list[Problem]:
+    """Inputs that are no tensors, numbers or texts, which graphs do not have."""
+    specs = [spec for spec in exported.graph_signature.input_specs if spec.kind not in _KINDS]
+    what = "an object such as a torch.Generator is used, which a graph does not have; for random numbers leave generator out"
+    return [Problem(what, str(spec.target or spec.arg.name)) for spec in specs]
+
+
+def _explain(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    whereabouts: Whereabouts,
+    problems: list[Problem],
+    failed: Exception,
+) -> NoReturn:
+    """Tell why a module cannot be exported: what of it depends on data, or what it raises on the CPU too; else PyTorch's words."""
+    calls, raised = in_calls(module, args, kwargs, whereabouts)
+    refuse(module, [*problems, *calls], failed)
+    if raised is not None:
+        raise raised from None
+    where = whereabouts.of((frame, number) for frame, number in reversed(list(walk_tb(failed.__traceback__))))
+    raise CaptureError(
+        f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)} ({where})"
+    ) from failed
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().partition("\n")[0] or type(problem).__name__
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch's export warns of what it does itself."""
+    """PyTorch's export warns of what it does itself, and prints graphs that it cannot go on with."""
+    loggers = [logging.getLogger(name) for name in NOISY]
+    levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        _trace.print = lambda *_, **__: None
+        try:
+            yield
+        finally:
+            del _trace.print
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
 
 def _fakes(
@@ -142,9 +200,7 @@ def _fake_mode(placeholders: list[fx.Node]) -> contextlib.AbstractContextManager
 
 
 def _input(spec: InputSpec, node: fx.Node, exported: ExportedProgram) -> GraphInput:
-    kind = _KINDS.get(spec.kind)
-    if kind is None:
-        raise CaptureError(f"the input {spec.target or node.name} is a {spec.kind.name.lower()}, which graphs do not have")
+    kind = _KINDS[spec.kind]
     if kind is InputKind.ARGUMENT:
         return GraphInput(kind, spec.arg.name, node, spec.arg.value if isinstance(spec.arg, ConstantArgument) else None)
     name = str(spec.target)

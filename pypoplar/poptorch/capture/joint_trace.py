@@ -16,6 +16,7 @@ from pypoplar.poptorch.capture.joint_graph import Pass
 from pypoplar.poptorch.capture.mutations import changes_tensors, without_changes
 from pypoplar.poptorch.capture.origins import origin_of
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
+from pypoplar.poptorch.capture.training_loss import LossError
 from pypoplar.poptorch.operators import REPLACEMENTS
 
 
@@ -73,6 +74,10 @@ def trace_joint(
         marks.turn_to(None, Pass.BACKWARD)
         gradients: list[Any] = []
         if loss is not None and trained:
+            if not outputs[loss].requires_grad:
+                raise LossError(
+                    "the loss depends on no parameter that is trained: they are not used, are detached, or have requires_grad=False"
+                )
             gradients = list(torch.autograd.grad(outputs[loss], list(trained.values()), allow_unused=True))
         marks.turn_to(None, Pass.FORWARD)
         return [one.detach() if isinstance(one, torch.Tensor) else one for one in outputs], gradients

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
+from traceback import StackSummary
 
 import torch
 from torch import fx
+from torch.fx.proxy import TracerBase
 
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.poptorch.capture.joint_graph import Origin
@@ -44,6 +48,22 @@ def _user_line(trace: str) -> Location | None:
     frames = [Location(frame["file"], int(frame["line"]), frame["function"]) for frame in _FRAME.finditer(trace)]
     users = [frame for frame in frames if is_users(frame.file)]
     return users[-1] if users else None
+
+
+@contextlib.contextmanager
+def all_users_lines() -> Iterator[None]:
+    """While a module is exported, traces of its operations have all of the user's lines, not those of methods `forward` alone."""
+    original = TracerBase._filter_traceback_frames
+
+    def filtered(tracer: TracerBase, trace: StackSummary) -> StackSummary:
+        first = next((number for number, frame in enumerate(trace) if frame.name == "forward"), len(trace))
+        return StackSummary.from_list([frame for frame in trace[first:] if is_users(frame.filename)])
+
+    TracerBase._filter_traceback_frames = filtered
+    try:
+        yield
+    finally:
+        TracerBase._filter_traceback_frames = original
 
 
 def is_users(file: str) -> bool:

@@ -37,11 +37,11 @@ class CaptureError(PoplarError, RuntimeError):
         self.problems = list(problems)
 
 
-def refuse(module: torch.nn.Module, problems: list[Problem]) -> None:
+def refuse(module: torch.nn.Module, problems: list[Problem], cause: Exception | None = None) -> None:
     """`CaptureError` with all problems, if there are any."""
     if problems:
         once = list(dict.fromkeys(problems))
-        raise CaptureError(f"{type(module).__name__} cannot run on the IPU as it is:\n{listed(once)}", once)
+        raise CaptureError(f"{type(module).__name__} cannot run on the IPU as it is:\n{listed(once)}", once) from cause
 
 
 def listed(problems: Iterable[Any]) -> str:

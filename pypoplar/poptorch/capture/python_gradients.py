@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 from torch.utils.checkpoint import CheckpointFunction
 
 from pypoplar.poptorch.capture.problems import Problem, Whereabouts
+from pypoplar.poptorch.capture.side_effects import replaced
 
 HOOKS = "gradients are computed on the IPU, where no hook is called; leave it out, or read gradients with Options.anchorTensor"
 
@@ -32,9 +33,9 @@ def hooks_of_gradients(module: torch.nn.Module) -> list[Problem]:
 def noticed_gradients(whereabouts: Whereabouts, problems: list[Problem]) -> Iterator[None]:
     """While a module is exported, note gradients of the user's own, and hooks of gradients."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_replaced(torch.autograd.Function, "apply", classmethod(_noting(whereabouts, problems))))
+        stack.enter_context(replaced(torch.autograd.Function, "apply", classmethod(_noting(whereabouts, problems))))
         for hook in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad"):
-            stack.enter_context(_replaced(torch.Tensor, hook, _noting_hook(hook, whereabouts, problems)))
+            stack.enter_context(replaced(torch.Tensor, hook, _noting_hook(hook, whereabouts, problems)))
         yield
 
 
@@ -66,18 +67,3 @@ def _noting_hook(name: str, whereabouts: Whereabouts, problems: list[Problem]) -
         return original(tensor, *args)
 
     return noted
-
-
-@contextlib.contextmanager
-def _replaced(holder: type, name: str, value: Any) -> Iterator[None]:
-    """An attribute of a class, for a while."""
-    inherited = name not in vars(holder)
-    original = vars(holder).get(name)
-    setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        if inherited:
-            delattr(holder, name)
-        else:
-            setattr(holder, name, original)

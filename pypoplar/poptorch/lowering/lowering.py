@@ -15,6 +15,7 @@ import torch
 from torch import fx
 
 from pypoplar import poplin, popops, poputil
+from pypoplar.errors import PoplarError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import InputKind, JointGraph
@@ -57,7 +58,7 @@ class GraphLowering:
         self.variables = {
             one.node: self._variable(one.node, one.name)
             for one in joint.inputs
-            if isinstance(one.node.meta.get("val"), torch.Tensor)
+            if isinstance(one.node.meta.get("val"), torch.Tensor) and one.node.meta["val"].dtype in ELEMENT_TYPES
         }
         self.values: dict[fx.Node, Any] = {}
         self.seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
@@ -209,7 +210,12 @@ class GraphLowering:
         """Lower one operation, as from the user's line."""
         self.node = node
         origin = node.meta.get("origin")
-        self.values[node] = at_line(origin.location if origin else None, lambda: self._value_of(node))
+        try:
+            self.values[node] = at_line(origin.location if origin else None, lambda: self._value_of(node))
+        except PoplarError as problem:
+            if origin is not None and problem.args and isinstance(problem.args[0], str) and str(origin) not in problem.args[0]:
+                problem.args = (f"{problem.args[0]} ({origin})", *problem.args[1:])
+            raise
 
     def _value_of(self, node: fx.Node) -> Any:
         if node is self.first_gradient:

@@ -15,6 +15,12 @@ from pypoplar.spelling import nearest_name
 
 MOST_TOLD = 20  # operations in one message
 
+REMEDIES = {
+    torch.float64: "; call float(), on the module and its inputs, or half()",
+    torch.bfloat16: "; call half(), on the module and its inputs, or float()",
+    **dict.fromkeys((torch.complex64, torch.complex128), "; compute with real and imaginary parts apart"),
+}
+
 
 def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
     """Raise `UnsupportedOperation` for operations without an entry and for types that the IPU does not have.
@@ -28,7 +34,7 @@ def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
         if node in inputs:
             problem = _type_problem(node)
             if problem:
-                problems.setdefault(f"{inputs[node].kind.value} {inputs[node].name}: {problem}", [])
+                problems.setdefault(problem, []).append(f"{inputs[node].kind.value} {inputs[node].name}")
         if node.op != "call_function" or node.target is operator.getitem or node is unknown:
             continue
         if folds(node, known.__contains__):
@@ -55,7 +61,8 @@ def _type_problem(node: fx.Node) -> str | None:
     for one in value if isinstance(value, list | tuple) else (value,):
         if isinstance(one, torch.Tensor) and one.dtype not in ELEMENT_TYPES:
             known = ", ".join(str(dtype).removeprefix("torch.") for dtype in ELEMENT_TYPES)
-            return f"{str(one.dtype).removeprefix('torch.')} is no type of the IPU's libraries; there are {known}"
+            remedy = REMEDIES.get(one.dtype, "")
+            return f"{str(one.dtype).removeprefix('torch.')} is no type of the IPU's libraries; there are {known}{remedy}"
     return None
 
 

@@ -1,0 +1,156 @@
+"""What of a module cannot become a graph is told at its first call, with its layer and line, and what there is instead."""
+
+import logging
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pypoplar import poptorch
+from pypoplar.poptorch import CaptureError
+from pypoplar.poptorch.capture.training_loss import LossError
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """A small machine, which is compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 4)
+
+
+class Layer(nn.Module):
+    """A layer, in the model `deep`, that does something to its input."""
+
+    def __init__(self, act):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.calls = 0
+        self.act = act
+
+    def forward(self, x):
+        return self.act(self, x * self.weight)
+
+
+class Deep(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.deep = Layer(act)
+
+    def forward(self, x):
+        return self.deep(x)
+
+
+def branches(layer, x):
+    if x.sum() > 0:
+        x = x + 1
+    return x * float(x.max())
+
+
+def counts(layer, x):
+    for _ in range(x.argmax()):
+        x = x + 1
+    return x
+
+
+DEPENDENT = {
+    "item": (lambda layer, x: x * x.sum().item(), r"item\(\) takes a number out of a tensor.*keep it a tensor"),
+    "number": (lambda layer, x: x * int(x.sum()), r"int\(tensor\) takes a number out of a tensor"),
+    "while": (counts, "a tensor as an index takes a number"),
+    "mask": (lambda layer, x: x[x > 0], r"index has a shape that depends on values: take torch.where\(mask, x, 0.0\)"),
+    "nonzero": (lambda layer, x: torch.nonzero(x), "nonzero.* has a shape that depends on values"),
+    "where": (lambda layer, x: torch.where(x > 0), r"where\(condition\) has a shape.*torch.where\(condition, a, b\)"),
+    "selected": (lambda layer, x: torch.masked_select(x, x > 0), "masked_select.*x [*] mask"),
+    "unique": (lambda layer, x: torch.unique(x), "unique.* compute it on the host"),
+    "list": (lambda layer, x: x * x.tolist()[0], r"takes a number out of a tensor"),
+    "numpy": (
+        lambda layer, x: torch.as_tensor(np.sin(x.detach())),
+        "a NumPy function of a tensor.*function of torch",
+    ),
+    "classes": (lambda layer, x: nn.functional.one_hot((x > 0).long()), "one_hot.* give the number of classes"),
+    "data": (lambda layer, x: x * x.data, r"Tensor.data is not seen by a graph: take x.detach\(\)"),
+    "argument": (lambda layer, x: layer.weight.add_(1), "the parameter deep.weight is changed in place"),
+    "generator": (lambda layer, x: x + torch.rand(3, generator=torch.Generator()), "a torch.Generator"),
+}
+
+
+@pytest.mark.parametrize("case", DEPENDENT)
+def test_what_depends_on_data_is_told_with_what_there_is_instead(case):
+    act, told = DEPENDENT[case]
+    with pytest.raises(CaptureError, match=told) as caught:
+        poptorch.inferenceModel(Deep(act).requires_grad_(False))(torch.ones(3))
+    if case != "generator":
+        assert "deep at " in str(caught.value)
+        assert "test_capture.py:" in str(caught.value)
+
+
+def test_all_that_depends_on_data_is_told_at_once():
+    with pytest.raises(CaptureError, match=r"(?s)if, while or bool.*`if x.sum\(\) > 0:`.*float\(tensor\).*`return x \* float"):
+        poptorch.inferenceModel(Deep(branches))(torch.ones(3))
+
+
+def test_an_argument_that_is_changed_in_place_is_told_by_its_name():
+    class Changing(nn.Module):
+        def forward(self, images):
+            images[0] = 5
+            return images * 2
+
+    given = torch.ones(3)
+    with pytest.raises(CaptureError, match=r"the argument images is changed in place.*`images\[0\] = 5`"):
+        poptorch.inferenceModel(Changing())(given)
+    assert given.tolist() == [1, 1, 1]
+
+
+def test_what_the_module_raises_itself_is_raised():
+    def raising(layer, x):
+        raise LookupError("words of the user")
+
+    with pytest.raises(LookupError, match="words of the user"):
+        poptorch.inferenceModel(Deep(raising))(torch.ones(3))
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        poptorch.inferenceModel(Deep(lambda layer, x: x + torch.ones(4)))(torch.ones(3))
+
+
+@pytest.mark.parametrize(("dtype", "remedy"), [(torch.float64, r"call float\(\)"), (torch.bfloat16, r"call half\(\)")])
+def test_types_that_the_ipu_does_not_have_are_told(dtype, remedy):
+    with pytest.raises(poptorch.UnsupportedOperation, match=rf"is no type of the IPU.*{remedy}.*parameter deep.weight and"):
+        poptorch.inferenceModel(Deep(lambda layer, x: x).to(dtype))(torch.ones(3, dtype=dtype))
+
+
+def test_a_constant_that_is_too_wide_is_told_with_its_line():
+    with pytest.raises(poptorch.Error, match=r"8589934592 is no INT.*deep at .*test_capture.py:\d+: `poptorch.inferenceModel"):
+        poptorch.inferenceModel(Deep(lambda layer, x: (x > 0).long() * 2**33))(torch.ones(3))
+
+
+def test_side_effects_are_told_once(caplog):
+    def acting(layer, x):
+        layer.calls += 1
+        layer.last = x
+        assert f"{x}"
+        return x * random.random() * np.random.rand()  # noqa: NPY002
+
+    deep = Deep(acting)
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        poptorch.inferenceModel(deep)(torch.ones(3))
+    said = "\n".join(caplog.messages)
+    for told in ("sets calls to 1", "sets the tensor last", "ipu_print_tensor (deep at", "Python's random", "numpy.random"):
+        assert said.count(told) == 1, told
+    assert deep.deep.calls == 0
+    assert not hasattr(deep.deep, "last")
+
+
+def test_a_loss_of_nothing_that_is_trained_is_told():
+    class Constant(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = nn.Linear(3, 1), nn.Linear(3, 1)
+
+        def forward(self, x):
+            return poptorch.identity_loss(self.used(x), "sum")
+
+    with pytest.raises(LossError, match="no parameter of the model is trained"):
+        poptorch.trainingModel(Constant().requires_grad_(False))(torch.ones(3))
+    frozen = Constant()
+    frozen.used.requires_grad_(False)
+    with pytest.raises(LossError, match="the loss depends on no parameter"):
+        poptorch.trainingModel(frozen)(torch.ones(3))
