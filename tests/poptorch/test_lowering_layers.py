@@ -62,3 +62,12 @@ def test_cross_entropies_are_pytorchs(reduction, ignored):
 
 def test_labels_of_a_field_have_a_loss_each():
     check(lambda x, labels: F.cross_entropy(x, labels), random(2, 4, 3, 5), arguments=(torch.arange(30).reshape(2, 3, 5) % 4,))
+
+
+def test_layers_of_kernels_of_their_own_are_pytorchs():
+    x, y, weight = random(2, 3, 4), random(2, 3, 5, seed=2), random(2, 4, 5, seed=3)
+    check(lambda x, y, w, b: F.bilinear(x, y, w, b), x, y, weight, random(2))
+    check(lambda x: F.channel_shuffle(x, 2), random(1, 4, 3))
+    check(lambda v, g: F.linear(v[0], torch._weight_norm(v[0], g, 0)), weight, random(4, 1)[:4])
+    check(lambda v, g: torch._weight_norm(v, g, -1) * torch._weight_norm(v[0, 0], v[1, 0], 0), weight, random(1)[0])
+    check(lambda x, y: torch.cdist(x, y, p=1.0).sum(0) + torch.cdist(x, x[0])[1], x, random(2, 3, 4, seed=4))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pypoplar.poptorch.operators import (
     copies,  # noqa: F401 (its form is entered)
     ctc_shapes,  # noqa: F401 (tells PyTorch)
+    layer_formulas,  # noqa: F401 (its forms are entered)
 )
 from pypoplar.poptorch.operators.attention import plain_attention
 from pypoplar.poptorch.operators.bags import bags_of_one_length

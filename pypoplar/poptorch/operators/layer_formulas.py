@@ -1,0 +1,42 @@
+"""Layers that PyTorch computes in kernels of its own, as formulas of other operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pypoplar.poptorch.operators.replacements import replaces
+
+aten = torch.ops.aten
+
+
+@replaces(aten.bilinear.default)
+def bilinear(first: Any, second: Any, weight: Any, bias: Any = None) -> Any:
+    """``first weight second`` for each output: one product with all weights, then one for each sample."""
+    outputs, inner, outer = weight.shape
+    rows = first.reshape(-1, inner) @ weight.permute(1, 0, 2).reshape(inner, outputs * outer)
+    result = (rows.reshape(-1, outputs, outer) @ second.reshape(-1, outer, 1)).reshape(*first.shape[:-1], outputs)
+    return result if bias is None else result + bias
+
+
+@replaces(aten.channel_shuffle.default)
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Channels of all groups in turn."""
+    samples, channels, *field = input.shape
+    return input.reshape(samples, groups, channels // groups, *field).transpose(1, 2).reshape(input.shape)
+
+
+@replaces(aten._weight_norm.default)
+def weight_norm(direction: Any, length: Any, dim: int = 0) -> Any:
+    """Directions of given lengths, for each place of a dimension; -1 means one length for all."""
+    others = [axis for axis in range(direction.dim()) if axis != dim]
+    wide = direction.float()
+    norms = torch.linalg.vector_norm(wide, 2, others, keepdim=True) if others else wide.abs()
+    return (direction * (length / norms)).to(direction.dtype)
+
+
+@replaces(aten.cdist.default)
+def distances(first: Any, second: Any, power: float = 2.0, mode: int | None = None) -> Any:
+    """Distances between all rows of two tables, from the differences of their elements."""
+    return torch.linalg.vector_norm(first.unsqueeze(-2) - second.unsqueeze(-3), power, -1)
