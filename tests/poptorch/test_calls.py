@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pypoplar import poptorch
-from pypoplar.errors import PoplarRuntimeError, PoplarTypeError, TensorShapeError
+from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, TensorShapeError
 
 
 @pytest.fixture(autouse=True)
@@ -134,3 +134,75 @@ def test_another_mode_of_layers_is_told_once(caplog):
         training(x)
         training(x)
     assert len([said for said in caplog.messages if "stays as compiled, after train()" in said]) == 1
+
+
+class Noise(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+def test_all_bits_of_a_seed_count():
+    drawn = [
+        tuple(poptorch.inferenceModel(Noise(), poptorch.Options().randomSeed(seed))(torch.zeros(3)).tolist())
+        for seed in (3, 3 + 2**40, 3 - 2**32, 3)
+    ]
+    assert drawn[0] == drawn[3]
+    assert len(set(drawn)) == 3
+
+
+def test_a_random_state_is_checked():
+    noise, plain = poptorch.inferenceModel(Noise()), poptorch.inferenceModel(Difference())
+    noise(torch.zeros(3))
+    plain(*vectors())
+    for wrong in ([1], [1, 2.5], None, "ab"):
+        with pytest.raises(PoplarTypeError, match="rng_state takes"):
+            noise.rng_state = wrong
+    with pytest.raises(InvalidOption, match="the model has no random numbers"):
+        plain.rng_state = [1, 2]
+    plain.rng_state = plain.rng_state
+
+
+def test_options_of_ipus_and_blocks_that_are_not_there_are_told(caplog):
+    strategy = poptorch.ShardedExecution(poptorch.Stage("a"), poptorch.Stage("b"))
+    options = poptorch.Options().setAvailableMemoryProportion({"IPU3": 0.2}).setExecutionStrategy(strategy)
+
+    class Blocks(nn.Module):
+        def forward(self, x):
+            with poptorch.Block("a"):
+                return x * 2
+
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        poptorch.inferenceModel(Blocks(), options)(torch.ones(3))
+    assert "no block 'b'" in "".join(caplog.messages)
+    assert "IPU3 changes nothing" in "".join(caplog.messages)
+
+
+def test_a_block_is_on_one_ipu():
+    class Blocks(nn.Module):
+        def forward(self, x):
+            with poptorch.Block("a", ipu_id=0):
+                x = x * 2
+            with poptorch.Block("a", ipu_id=1):
+                return x + 1
+
+    with pytest.raises(InvalidOption, match="'a' begins on IPU 1, and began on IPU 0"):
+        poptorch.inferenceModel(Blocks())(torch.ones(3))
+
+
+def test_a_function_of_the_cpu_may_have_side_effects(caplog):
+    class Host(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+            self.host = poptorch.CPU(self.count, "count")
+
+        def count(self, x):
+            self.calls += 1
+            return x * 2 + poptorch.isRunningOnIpu()
+
+        def forward(self, x):
+            return self.host(x)
+
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        assert poptorch.inferenceModel(Host())(torch.ones(3)).tolist() == [2, 2, 2]
+    assert not caplog.messages

@@ -1,6 +1,7 @@
 """Data loaders: batches as large as a run takes, the same samples in the same order in every mode, nothing left behind."""
 
 import gc
+import logging
 import multiprocessing
 import subprocess
 import sys
@@ -437,3 +438,11 @@ def test_what_pytorch_does_silently_is_told(make, message, caplog):
     make()
     assert message in caplog.text
     assert len(caplog.records) == 1
+
+
+def test_what_a_mode_does_not_take_is_told(caplog):
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        DataLoader(options(), numbers(4), 2, async_options={"buffer_size": 2}, rebatched_worker_size=1)
+    said = "".join(caplog.messages)
+    assert "async_options change nothing" in said
+    assert "rebatched_worker_size changes nothing" in said

@@ -53,6 +53,7 @@ def marked(strategy: ExecutionStrategy) -> Iterator[None]:
     token = _marking.set(marking)
     try:
         yield
+        marking.places.tell_unused()
     finally:
         marking.end()
         _marking.reset(token)

@@ -14,6 +14,7 @@ import torch
 
 from pypoplar.poptorch.capture.origins import is_users
 from pypoplar.poptorch.capture.problems import Whereabouts
+from pypoplar.poptorch.operators import isRunningOnIpu
 from pypoplar.poptorch.user_log import say_once
 
 ONCE = "Python runs once, while the model is captured"
@@ -48,7 +49,7 @@ def _telling_of_print(name: str, whereabouts: Whereabouts) -> Callable[..., str]
     original = getattr(torch.Tensor, name)
 
     def told(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> str:
-        if is_users(sys._getframe(1).f_code.co_filename):
+        if isRunningOnIpu() and is_users(sys._getframe(1).f_code.co_filename):
             say_once(f"a tensor is made a text: {ONCE}, without values; take poptorch.ipu_print_tensor ({whereabouts.now()})")
         return str(original(tensor, *args, **kwargs))
 
@@ -61,7 +62,7 @@ def _telling_of_change(whereabouts: Whereabouts, added: list[tuple[torch.nn.Modu
     def told(module: torch.nn.Module, name: str, value: Any) -> None:
         within = vars(module)
         known = any(name in within.get(part, ()) for part in ("_parameters", "_buffers", "_modules"))
-        if not known and is_users(sys._getframe(1).f_code.co_filename):
+        if isRunningOnIpu() and not known and is_users(sys._getframe(1).f_code.co_filename):
             before = within.get(name)
             if isinstance(value, torch.Tensor) and before is not value:
                 if name not in within:

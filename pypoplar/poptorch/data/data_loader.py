@@ -90,8 +90,12 @@ class DataLoader(torch.utils.data.DataLoader):
             batch_size = _sampled_size(batch_sampler, batch_size, shuffle)
         if batch_size is not None:
             batch_size = checks.whole_number(f"{CALL}: batch_size", batch_size, 1)
+        if mode is DataLoaderMode.Sync and async_options:
+            say_once(f"{CALL}: async_options change nothing in DataLoaderMode.Sync; take DataLoaderMode.Async")
         options._freeze()
         plan = _plan(options, batch_size, drop_last, mode, rebatched_worker_size, batch_sampler is not None)
+        if rebatched_worker_size is not None and not plan.rebatched:
+            say_once(f"{CALL}: rebatched_worker_size changes nothing here; take DataLoaderMode.AsyncRebatched")
         _tell_of_data_set(dataset, plan, workers, batch_sampler, kwargs)
         self._accessor: AsynchronousDataAccessor | None = None
         self._options, self._plan = options, plan

@@ -20,6 +20,7 @@ from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
+from pypoplar.poptorch.user_log import say_once
 
 TILES = 1472  # of a Bow
 
@@ -50,7 +51,11 @@ def build(
     )
     joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
     settings.check_pipeline(stages_of(joint), optimizer is not None)
-    device = make_device(ipus_needed(joint, settings.rounds), settings.chip)
+    ipus = ipus_needed(joint, settings.rounds)
+    for ipu in settings.plans.proportions:
+        if ipu >= ipus:
+            say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
+    device = make_device(ipus, settings.chip)
     graph = new_graph(device)
     lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
     update = None

@@ -28,6 +28,8 @@ from pypoplar.report.report import Report
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
 
+MIXING = 0x9E3779B1  # odd, so that no two high words are mixed alike
+
 
 @public
 class PoplarExecutor:
@@ -129,7 +131,7 @@ class PoplarExecutor:
         used = [one.name for one in self._built.compiled.state]
         self._state = ModuleState.of(self._module, used, self._optimizer is not None)
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()
-        self._built.compiled.random_state = [seed & 0xFFFFFFFF, 0]
+        self._built.compiled.random_state = [_word(seed), 0]
         if self._optimizer is not None:
             self.setOptimizer(self._optimizer)
 
@@ -246,8 +248,14 @@ class PoplarExecutor:
         return self._compiled("rng_state").compiled.random_state
 
     @rng_state.setter
-    def rng_state(self, state: list[int]) -> None:
-        self._compiled("rng_state").compiled.random_state = state
+    def rng_state(self, state: Any) -> None:
+        built, given = self._compiled("rng_state"), state if isinstance(state, list) else [None]
+        if len(given) not in (0, 2) or any(type(word) is not int for word in given):
+            raise PoplarTypeError(f"rng_state takes what rng_state was, a list of two whole numbers, got {state!r}")
+        if bool(state) != built.compiled.seeded:
+            has = "random numbers" if built.compiled.seeded else "no random numbers"
+            raise InvalidOption(f"rng_state: the model has {has}, got the state {state}")
+        built.compiled.random_state = list(state)
 
     def _no_counters(self, *_: Any) -> NoReturn:
         raise MissingFeature("performance counters of the host's transfers are missing; getReport() has the cycles of each step")
@@ -296,3 +304,9 @@ class PoplarExecutor:
     def _write_changed(self) -> None:
         if not self._on_device or not same_values(tensors_of(self._module), self._on_device):
             self.copyWeightsToDevice()
+
+
+def _word(seed: int) -> int:
+    """A seed of 64 bits as one of 32: itself where it fits, and others apart from it."""
+    low, high = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
+    return (low ^ high * MIXING) & 0xFFFFFFFF

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from pypoplar.errors import MissingFeature, PoplarTypeError
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
+from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.tensor_arguments import blank, check_tensor, described
 from pypoplar.tracebacks import public
 
@@ -75,7 +75,7 @@ class CPU:
             check_tensor(f"CPU({self.ID!r})", f"argument {number}", one)
         if not isRunningOnIpu():
             return self._layer(*input)
-        with _disable_current_modes():
+        with _disable_current_modes(), running_on_ipu(False):
             given = self._layer(*(torch.zeros(tuple(one.shape), dtype=one.dtype) for one in input))
         several = isinstance(given, list | tuple)
         results = torch.ops.poptorch.call_cpu_op(list(input), self._key, described(list(given) if several else [given]))

@@ -15,9 +15,9 @@ def isRunningOnIpu() -> bool:
 
 
 @contextlib.contextmanager
-def running_on_ipu() -> Iterator[None]:
-    """While a module is captured."""
-    token = _capturing.set(True)
+def running_on_ipu(captured: bool = True) -> Iterator[None]:
+    """While a module is captured; or not, where a function of the CPU runs meanwhile."""
+    token = _capturing.set(captured)
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from attrs import frozen
 from pypoplar.errors import InvalidOption, PoplarIndexError, PoplarTypeError
 from pypoplar.poptorch.enums import AutoStage, Liveness
 from pypoplar.poptorch.options import option_checks as checks
+from pypoplar.poptorch.user_log import say_once
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
 
@@ -107,6 +108,7 @@ class StagePlaces:
         self._strategy = strategy
         self._unnamed = 0
         self._stages: dict[BlockId, int] = {}
+        self._ipus: dict[BlockId, int | None] = {}  # of blocks that have begun, as they say it
 
     def begin(self, user_id: BlockId | None, ipu_id: int | None) -> BlockPlace:
         """The place of a block that begins. One without a name is called by its number among those.
@@ -116,6 +118,12 @@ class StagePlaces:
         block = user_id
         if not block:
             block, self._unnamed = str(self._unnamed), self._unnamed + 1
+        before = self._ipus.get(block)
+        if None not in (before, ipu_id) and before != ipu_id:
+            raise InvalidOption(
+                f"the block {block!r} begins on IPU {ipu_id}, and began on IPU {before}: blocks of one user_id are one block"
+            )
+        self._ipus[block] = ipu_id if before is None else before
         if self._strategy.stages:
             number = self._strategy.number_of(block)
             chosen = self._strategy.stages[number].ipu_number
@@ -123,6 +131,12 @@ class StagePlaces:
         else:
             number = self._automatic(block, ipu_id)
         return BlockPlace(number, number if ipu_id is None else ipu_id, block)
+
+    def tell_unused(self) -> None:
+        """Say once which blocks of the strategy have not begun."""
+        names = [repr(block) for stage in self._strategy.stages for block in stage.blocks if block not in self._ipus]
+        if names:
+            say_once(f"{type(self._strategy).__name__}: the model has no block {' and none '.join(names)}")
 
     def _automatic(self, block: BlockId, ipu_id: int | None) -> int:
         if block not in self._stages:
