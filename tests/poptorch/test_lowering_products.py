@@ -49,6 +49,9 @@ def test_scaled_sums_of_products_are_pytorchs():
     check(lambda c, a, b: torch.addmm(c, a, b, beta=0), bias, a, b, gradients=False)
     check(lambda c, a, v: torch.addmv(c, a, v, beta=2, alpha=0.5), random(4), a, random(5))
     check(lambda a, b: torch.einsum("bij,kj->bki", a, b), random(2, 3, 4), random(5, 4))
+    left, right = random(2, 3, 4), random(2, 4, 5)
+    check(lambda c, a, b: torch.addbmm(c, a, b, beta=0.5, alpha=3), random(5), left, right)
+    check(lambda c, a, b: torch.addr(c, a[0, 0], b[0, 0], beta=0.5, alpha=3), random(5), left, right)
 
 
 def test_products_of_integers_are_refused():

@@ -107,3 +107,10 @@ def test_views_of_nothing_and_of_one_number():
         lambda a: F.pad(a, (1, 1)),
     ]
     check(of_all(*empty, lambda a: a.flip(0), lambda a: a.roll(1, 0), lambda a: a * 2), torch.zeros(0, 3), gradients=False)
+
+
+def test_turns_diagonals_and_blocks_are_pytorchs():
+    x = torch.randn(2, 3, generator=torch.Generator().manual_seed(3))
+    check(lambda x: torch.cat([x.rot90(turns).flatten() for turns in range(4)]), x)
+    check(lambda x: torch.cat([x.diag(1), x[0].diag(-1).flatten()]), x)
+    check(lambda x, y: torch.block_diag(x, y, x[0]), x, torch.tensor(2.0))

@@ -135,7 +135,7 @@ def unbound(at: GraphLowering, source: fx.Node, dim: int = 0) -> list[Tensor]:
     return [tensor.slice(index, index + 1, axis).squeeze([axis]) for index in range(tensor.dim(axis))]
 
 
-@lowers(aten.diagonal.default)
+@lowers(aten.diagonal.default, aten.diagonal_copy.default)
 def diagonal(at: GraphLowering, source: fx.Node, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
     tensor = at.tensor(source)
     a, b = first % tensor.rank(), second % tensor.rank()

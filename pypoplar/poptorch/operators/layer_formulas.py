@@ -1,4 +1,4 @@
-"""Layers that PyTorch computes in kernels of its own, as formulas of other operations."""
+"""Layers and views that PyTorch computes in kernels of its own, as formulas of other operations."""
 
 from __future__ import annotations
 
@@ -40,3 +40,44 @@ def weight_norm(direction: Any, length: Any, dim: int = 0) -> Any:
 def distances(first: Any, second: Any, power: float = 2.0, mode: int | None = None) -> Any:
     """Distances between all rows of two tables, from the differences of their elements."""
     return torch.linalg.vector_norm(first.unsqueeze(-2) - second.unsqueeze(-3), power, -1)
+
+
+@replaces(aten.rot90.default)
+def turned(input: Any, times: int = 1, dims: list[int] | None = None) -> Any:
+    """A tensor turned by right angles in the plane of two dimensions."""
+    first, second = dims or (0, 1)
+    match times % 4:
+        case 1:
+            return input.flip(second).transpose(first, second)
+        case 2:
+            return input.flip(first, second)
+        case 3:
+            return input.flip(first).transpose(first, second)
+    return input.clone()
+
+
+@replaces(aten.block_diag.default)
+def block_diagonal(tensors: list[Any]) -> Any:
+    """A matrix of blocks along its diagonal, zeros elsewhere."""
+    blocks = [tensor.reshape(1, -1) if tensor.dim() < 2 else tensor for tensor in tensors]
+    width, before, rows = sum(block.shape[1] for block in blocks), 0, []
+    for block in blocks:
+        behind = width - before - block.shape[1]
+        rows.append(torch.nn.functional.pad(block, (before, behind)))
+        before += block.shape[1]
+    return torch.cat(rows)
+
+
+@replaces(aten.addbmm.default)
+def sum_of_products(added: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """``beta added + alpha`` times the sum of products of matrices: one product of them side by side."""
+    batches, rows, inner = first.shape
+    product = first.transpose(0, 1).reshape(rows, batches * inner) @ second.reshape(batches * inner, -1)
+    return alpha * product if beta == 0 else beta * added + alpha * product
+
+
+@replaces(aten.addr.default)
+def outer_product(added: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """``beta added + alpha first second``, of two vectors."""
+    product = alpha * (first.unsqueeze(1) * second)
+    return product if beta == 0 else beta * added + product
