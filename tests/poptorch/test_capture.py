@@ -154,3 +154,16 @@ def test_a_loss_of_nothing_that_is_trained_is_told():
     frozen.used.requires_grad_(False)
     with pytest.raises(LossError, match="the loss depends on no parameter"):
         poptorch.trainingModel(frozen)(torch.ones(3))
+
+
+def test_unsupported_operations_are_told_beside_what_depends_on_data():
+    def several(layer, x):
+        if x.sum() > 0:
+            x = torch.special.bessel_j0(x)
+        x = x * x.tolist()[1] + x[x > 0].sum()
+        return torch.special.bessel_y1(x.double())
+
+    with pytest.raises(CaptureError) as caught:
+        poptorch.inferenceModel(Deep(several))(torch.ones(3))
+    for told in ("if, while or bool", "tolist()", "x[...] with a mask", "special_bessel_j0", "special_bessel_y1", "float64"):
+        assert told in str(caught.value), told

@@ -19,7 +19,7 @@ from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
-from pypoplar.poptorch.capture.data_dependence import in_calls, in_graph
+from pypoplar.poptorch.capture.data_dependence import Answering, in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
     inference_modes_as_gradient_modes,
@@ -56,8 +56,32 @@ def capture(
 
     With a `strategy`, which places blocks, operations know their IPU.
     """
-    with contextlib.nullcontext() if strategy is None else marked(strategy):
-        exported = _exported(module, args, kwargs, training)
+    try:
+        with contextlib.nullcontext() if strategy is None else marked(strategy):
+            exported = _exported(module, args, kwargs, training)
+    except CaptureError as problem:
+        problem.rest = _rest(module, args, kwargs) if problem.problems else None
+        raise
+    return _joint(module, exported, training)
+
+
+def _rest(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> JointGraph | None:
+    """The forward pass of a module where calls that depend on data give what they do for these arguments: for what else is wrong.
+
+    None where that is no graph either.
+    """
+    try:
+        with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
+            answers = in_calls(module, args, kwargs, Whereabouts(module)).answers
+            with Answering(answers):
+                exported = torch.export.export(module, args, dict(kwargs), strict=False)
+            mark_gradient_modes(exported.graph_module)
+            return _joint(module, exported.run_decompositions({}), training=False)
+    except Exception:  # it is for a message alone
+        return None
+
+
+def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -> JointGraph:
     signature = exported.graph_signature
     output = next(node for node in reversed(exported.graph.nodes) if node.op == "output")
     returned = list(output.args[0])
@@ -76,7 +100,7 @@ def capture(
         except PoplarError:
             raise
         except Exception as failed:
-            raise CaptureError(f"{type(module).__name__} has no graph of gradients: {_first_line(failed)}") from failed
+            raise CaptureError(f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)}") from failed
 
     updates = {
         str(spec.target): outputs[number]
@@ -134,10 +158,10 @@ def _explain(
     failed: Exception,
 ) -> NoReturn:
     """Tell why a module cannot be exported: what of it depends on data, or what it raises on the CPU too; else PyTorch's words."""
-    calls, raised = in_calls(module, args, kwargs, whereabouts)
-    refuse(module, [*problems, *calls], failed)
-    if raised is not None:
-        raise raised from None
+    calls = in_calls(module, args, kwargs, whereabouts)
+    refuse(module, [*problems, *calls.problems], failed)
+    if calls.raised is not None:
+        raise calls.raised from None
     where = whereabouts.of((frame, number) for frame, number in reversed(list(walk_tb(failed.__traceback__))))
     raise CaptureError(
         f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)} ({where})"

@@ -6,11 +6,13 @@ each call that takes a value out of a tensor is noted: so all of them are told a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from attrs import frozen
 from torch import fx
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
@@ -103,10 +105,17 @@ def _told(name: str) -> str:
     return NAMES.get(name, f"{name}()" if name in CALLS else name)
 
 
-def in_calls(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], whereabouts: Whereabouts
-) -> tuple[list[Problem], Exception | None]:
-    """What the module's calls of PyTorch ask of values, when it runs on the CPU; and what it raises there, if it does."""
+@frozen(eq=False)
+class NotedCalls:
+    """What calls of a module on the CPU depend on data, what those with such names gave, and what the module raised."""
+
+    problems: list[Problem]
+    answers: list[tuple[str, Any]]
+    raised: Exception | None = None
+
+
+def in_calls(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], whereabouts: Whereabouts) -> NotedCalls:
+    """What the module's calls of PyTorch ask of values, when it runs on the CPU."""
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     copies = {name: one.detach().clone().requires_grad_(one.requires_grad) for name, one in tensors.items()}
     given = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, (args, dict(kwargs)))
@@ -115,8 +124,8 @@ def in_calls(
         with torch.random.fork_rng(devices=[]), noting:
             functional_call(module, copies, *given)
     except Exception as problem:
-        return noting.problems, problem
-    return noting.problems, None
+        return NotedCalls(noting.problems, noting.answers, problem)
+    return NotedCalls(noting.problems, noting.answers)
 
 
 class _Noting(TorchFunctionMode):
@@ -124,21 +133,46 @@ class _Noting(TorchFunctionMode):
 
     def __init__(self, whereabouts: Whereabouts, tensors: list[Any]) -> None:
         super().__init__()
-        self.whereabouts, self.problems = whereabouts, list[Problem]()
+        self.whereabouts, self.problems, self.answers = whereabouts, list[Problem](), list[tuple[str, Any]]()
         self.known = {id(one): one for one in tensors if isinstance(one, torch.Tensor)}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = _name(func)
-        computed = any(id(one) in self.known for one in pytree.tree_leaves((args, kwargs)))
-        if not computed:
-            return func(*args, **kwargs)
         what = _what(name, args, kwargs)
-        if what is not None:
+        computed = any(id(one) in self.known for one in pytree.tree_leaves((args, kwargs)))
+        if computed and what is not None:
             self.problems.append(Problem(f"{_told(name)} {what}", self.whereabouts.now()))
         result = func(*args, **kwargs)
-        self.known.update((id(one), one) for one in pytree.tree_leaves(result) if isinstance(one, torch.Tensor))
+        if what is not None:
+            self.answers.append((name, result))
+        if computed:
+            self.known.update((id(one), one) for one in pytree.tree_leaves(result) if isinstance(one, torch.Tensor))
         return result
+
+
+class Answering(TorchFunctionMode):
+    """Gives calls that depend on data what they gave before, tensors of their shapes in the place of tensors."""
+
+    def __init__(self, answers: list[tuple[str, Any]]) -> None:
+        super().__init__()
+        self.answers = deque(answers)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = _name(func)
+        if _what(name, args, kwargs) is None:
+            return func(*args, **kwargs)
+        asked, answer = self.answers.popleft()
+        if (asked, name) == ("tolist", "item"):  # which export makes of it, element by element
+            self.answers.extendleft(("item", one) for one in reversed(pytree.tree_leaves(answer)))
+            asked, answer = self.answers.popleft()
+        assert asked == name, f"{name} is called in the place of {asked}"
+        return pytree.tree_map(_blank, answer)
+
+
+def _blank(leaf: Any) -> Any:
+    return torch.zeros(leaf.shape, dtype=leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf
 
 
 def _name(func: Any) -> str:

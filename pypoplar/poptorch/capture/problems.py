@@ -12,7 +12,7 @@ from attrs import frozen
 
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.errors import PoplarError
-from pypoplar.poptorch.capture.joint_graph import Origin, described_line
+from pypoplar.poptorch.capture.joint_graph import JointGraph, Origin, described_line
 from pypoplar.poptorch.capture.origins import is_users
 
 MOST_TOLD = 20  # problems in one message
@@ -35,6 +35,11 @@ class CaptureError(PoplarError, RuntimeError):
     def __init__(self, message: str, problems: Iterable[Problem] = ()) -> None:
         super().__init__(message)
         self.problems = list(problems)
+        self.rest: JointGraph | None = None  # where known, a graph with all else that may be wrong
+
+    def and_also(self, others: list[str]) -> CaptureError:
+        """The same error with more problems of the module."""
+        return CaptureError(f"{self}\n{listed(others)}", self.problems) if others else self
 
 
 def refuse(module: torch.nn.Module, problems: list[Problem], cause: Exception | None = None) -> None:

@@ -11,13 +11,14 @@ from attrs import frozen
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
 from pypoplar.graph.graph import Graph
-from pypoplar.poptorch.capture import JointGraph, capture
+from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
 from pypoplar.poptorch.executor.compiled import CompiledModel, SavedExecutable
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.support import unsupported
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.user_log import say_once
@@ -49,7 +50,10 @@ def build(
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
-    joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
+    try:
+        joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
+    except CaptureError as problem:
+        raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
     settings.check_pipeline(stages_of(joint), optimizer is not None)
     ipus = ipus_needed(joint, settings.rounds)
     for ipu in settings.plans.proportions:

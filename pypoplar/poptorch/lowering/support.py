@@ -8,12 +8,11 @@ import torch
 from torch import fx
 
 from pypoplar.poptorch.capture import InputKind, JointGraph, Origin
+from pypoplar.poptorch.capture.problems import listed
 from pypoplar.poptorch.lowering.folding import folds
 from pypoplar.poptorch.lowering.lowering_table import TABLE, UnsupportedOperation
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.spelling import nearest_name
-
-MOST_TOLD = 20  # operations in one message
 
 REMEDIES = {
     torch.float64: "; call float(), on the module and its inputs, or half()",
@@ -27,6 +26,13 @@ def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
 
     `unknown` is an operation whose value is given when the program runs.
     """
+    problems = unsupported(joint, unknown)
+    if problems:
+        raise UnsupportedOperation(f"the model has parts that have no form on the IPU:\n{listed(problems)}")
+
+
+def unsupported(joint: JointGraph, unknown: fx.Node | None = None) -> list[str]:
+    """What has no form on the IPU, with the places of each."""
     problems: dict[str, list[str]] = {}
     inputs = {one.node: one for one in joint.inputs}
     known = {one.node for one in joint.inputs if one.kind is InputKind.CONSTANT}
@@ -43,10 +49,7 @@ def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
         problem = _problem(node)
         if problem:
             problems.setdefault(problem, []).append(_place(node))
-    if problems:
-        told = [f"- {problem}" + _places(places) for problem, places in list(problems.items())[:MOST_TOLD]]
-        more = f"\n- and {len(problems) - MOST_TOLD} more" if len(problems) > MOST_TOLD else ""
-        raise UnsupportedOperation("the model has parts that have no form on the IPU:\n" + "\n".join(told) + more)
+    return [problem + _places(places) for problem, places in problems.items()]
 
 
 def _problem(node: fx.Node) -> str | None:
