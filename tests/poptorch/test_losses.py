@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from poptorch_rig import Plain, check, compiled
+from poptorch_rig import Plain, agrees, check, compiled
 
 from pypoplar.poptorch.capture.capturing import CaptureError
 
@@ -58,3 +58,19 @@ def test_a_gaussian_loss_bounds_its_variance_and_does_not_look_into_it():
 
 def test_a_batch_of_ignored_labels_alone_has_gradient_zero():
     check(F.cross_entropy, random(3, 5), arguments=(torch.full((3,), -100),))
+
+
+def test_a_divergence_by_samples_is_a_loss():
+    class Divergence(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scores = torch.nn.Parameter(random(2, 3))
+
+        def forward(self, target):
+            return F.kl_div(self.scores.log_softmax(1), target, reduction="batchmean")
+
+    module, target = Divergence(), random(2, 3, seed=1).softmax(1)
+    machine = compiled(module, (target,), training=True)
+    module(target).backward()
+    agrees(machine.run((target,))[0], module(target).detach(), "the loss")
+    agrees(machine.engine.readTensor("gradient/scores"), module.scores.grad, "the gradient")

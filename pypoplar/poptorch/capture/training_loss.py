@@ -40,7 +40,16 @@ def loss_of(outputs: list[Any], graph: fx.Graph) -> int:
         raise LossError(
             f"a training model has one loss, this one has {len(losses)}: {listed}. Join them with poptorch.identity_loss"
         )
-    return _output(losses[0], outputs)
+    return _output(_batch_mean(losses[0], outputs) or losses[0], outputs)
+
+
+def _batch_mean(loss: fx.Node, outputs: list[Any]) -> fx.Node | None:
+    """The output that is a divergence over the number of samples: what ``reduction="batchmean"`` becomes."""
+    if operation_name(loss) != "kl_div":
+        return None
+    samples = loss.args[0].meta["val"].shape[:1]
+    means = [one for one in outputs if isinstance(one, fx.Node) and operation_name(one) == "div" and one.args[0] is loss]
+    return next((one for one in means if [one.args[1]] == list(samples)), None)
 
 
 def _last(losses: list[fx.Node]) -> list[fx.Node]:
