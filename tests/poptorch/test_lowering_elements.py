@@ -92,6 +92,8 @@ OF_TWO = [
     lambda a, b: torch.clamp(a, b - 1, b),
     lambda a, b: b**a,
     lambda a, b: torch.rsub(a, b, alpha=2),
+    lambda a, b: torch.rsub(a, 1, alpha=3) * b,
+    lambda a, b: torch.sgn(a) * torch.deg2rad(b) + torch.rad2deg(a).zero_(),
     torch.div,
     lambda a, b: torch.where(a > b, a, b),
     lambda a, b: torch.ldexp(a, b),

@@ -18,7 +18,7 @@ aten = torch.ops.aten
 OF_SHAPE = (  # of their operands, these ask for shape and type alone
     *(aten.ones_like.default, aten.zeros_like.default, aten.full_like.default, aten.empty_like.default),
     *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.new_empty.default),
-    aten.new_empty_strided.default,
+    *(aten.new_empty_strided.default, aten.zero.default),
 )
 
 
@@ -50,7 +50,7 @@ def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:
 
 def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:
     """A constant's elements as they are on the IPU: 64-bit integers with 32 bits, double as float."""
-    array = value.detach().cpu().contiguous().numpy()
+    array = value.detach().cpu().contiguous().numpy(force=True)
     if array.dtype == np.int64:
         if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
             raise TensorIOStateError(

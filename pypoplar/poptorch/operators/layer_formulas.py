@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import pi
 from typing import Any
 
 import torch
@@ -81,3 +82,15 @@ def outer_product(added: Any, first: Any, second: Any, *, beta: float = 1, alpha
     """``beta added + alpha first second``, of two vectors."""
     product = alpha * (first.unsqueeze(1) * second)
     return product if beta == 0 else beta * added + product
+
+
+@replaces(aten.deg2rad.default)
+def radians(degrees: Any) -> Any:
+    """Angles in radians."""
+    return degrees * (pi / 180)
+
+
+@replaces(aten.rad2deg.default)
+def degrees(radians: Any) -> Any:
+    """Angles in degrees."""
+    return radians * (180 / pi)

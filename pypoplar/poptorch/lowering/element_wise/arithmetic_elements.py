@@ -14,19 +14,24 @@ from pypoplar.types import FLOAT, HALF, ElementType
 aten = torch.ops.aten
 
 
+def _scaled(operand: Any, alpha: Any) -> Any:
+    """An operand times a factor, which is a constant of the expression where PyTorch gives it by its place."""
+    return operand if isinstance(alpha, int | float) and alpha == 1 else operand * alpha
+
+
 @element(aten.add.Tensor, aten.add.Scalar)
 def add(a: Any, b: Any, alpha: float = 1) -> Any:
-    return a + (b if alpha == 1 else b * alpha)
+    return a + _scaled(b, alpha)
 
 
 @element(aten.sub.Tensor, aten.sub.Scalar)
 def subtract(a: Any, b: Any, alpha: float = 1) -> Any:
-    return a - (b if alpha == 1 else b * alpha)
+    return a - _scaled(b, alpha)
 
 
 @element(aten.rsub.Tensor, aten.rsub.Scalar)
 def subtract_from(a: Any, b: Any, alpha: float = 1) -> Any:
-    return b - (a if alpha == 1 else a * alpha)
+    return b - _scaled(a, alpha)
 
 
 @element(aten.mul.Tensor, aten.mul.Scalar)
