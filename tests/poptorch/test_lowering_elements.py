@@ -145,6 +145,7 @@ def test_integers(type):
     check(of_all(torch.maximum, torch.minimum, torch.eq, torch.lt, torch.ge, torch.logical_and), a, b, gradients=False)
     check(of_all(torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor), a, b, gradients=False)
     of_one = [torch.bitwise_not, lambda x: x.clamp(0, 5), lambda x: x + 1, lambda x: x * 0.5, lambda x: x > 2.5, lambda x: x**2]
+    of_one += [lambda x: x << 2, lambda x: x >> 1]
     check(of_all(*of_one, lambda x: x.float(), lambda x: x.bool(), lambda x: x.half() / 3, torch.logical_not), a, gradients=False)
     check(of_all(torch.sign, torch.sqrt, torch.floor, torch.isnan, torch.isfinite, lambda x: 3 - x), a, gradients=False)
 

@@ -125,12 +125,12 @@ def other_bits(a: Any, *, type: ElementType) -> Any:
     return Not(a) if type is BOOL else BitwiseNot(a)
 
 
-@element(aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar)
+@element(aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.__lshift__.Tensor, aten.__lshift__.Scalar)
 def shifted_up(a: Any, b: Any) -> Any:
     return expr.Shl(a, b)
 
 
-@element(aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar)
+@element(aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.__rshift__.Tensor, aten.__rshift__.Scalar)
 def shifted_down(a: Any, b: Any) -> Any:
     return expr.ShrSE(a, b)
 
