@@ -19,6 +19,8 @@ def test_attention_is_pytorchs(type):
     operands = random(2, 3, 4, 5, type=type), random(2, 3, 6, 5, type=type, seed=2), random(2, 3, 6, 5, type=type, seed=3)
     check(F.scaled_dot_product_attention, *operands)
     check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3), *operands)
+    added = random(4, 6, type=type, seed=4)
+    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, added, is_causal=True), *operands)
 
 
 def test_masked_attention_is_pytorchs():

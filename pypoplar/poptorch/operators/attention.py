@@ -27,8 +27,10 @@ def attention(
     scores = (query * factor) @ key.transpose(-2, -1)
     if causal:
         earlier = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
-        mask = torch.zeros(earlier.shape, dtype=query.dtype).masked_fill(earlier.logical_not(), -torch.inf)
-        weights = torch.softmax(scores + mask, -1)  # each row has one element at least
+        later = torch.zeros(earlier.shape, dtype=query.dtype).masked_fill(earlier.logical_not(), -torch.inf)
+        scores = scores + later
+    if causal and mask is None:
+        weights = torch.softmax(scores, -1)  # each row has one element at least
     elif mask is None:
         weights = torch.softmax(scores, -1)
     else:
