@@ -1,5 +1,7 @@
 """What is gathered, scattered, indexed and sorted is PyTorch's, and so are its gradients."""
 
+import math
+
 import pytest
 import torch
 from poptorch_functions import of_all, random, total_of
@@ -82,6 +84,12 @@ def test_sorted_elements(type):
     ]
     check(total_of(*several), x)
     check(of_all(lambda a: a.argsort(1), lambda a: a.topk(3, 1)[1], lambda a: a.sort(stable=True, dim=1)[1]), x, gradients=False)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_the_median_of_a_nan_is_nan(type):
+    x = torch.tensor([[3.0, math.nan, 2.0, 0.5], [7.0, -1.0, math.inf, 9.0], [0.0, 5.0, 2.5, -math.inf]]).to(type)
+    check(of_all(lambda a: a.median(1).values, lambda a: a.median(0, keepdim=True).values, torch.median), x, gradients=False)
 
 
 def test_counts_of_elements():

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.expr import Const, Not, Select, _1, _2
+from pypoplar.popops.expr import Const, IsNaN, Not, Select, _1, _2
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.nonlinearities import rows_back, rows_last
 from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped, reduced
 from pypoplar.poptorch.lowering.values import Constant
-from pypoplar.types import FLOAT, INT
+from pypoplar.types import BOOL, FLOAT, INT
 
 aten = torch.ops.aten
 Order = popops.SortOrder
@@ -77,10 +79,12 @@ def kth_value(at: GraphLowering, input: fx.Node, k: int, dim: int = -1, keep: bo
 
 @lowers(aten.median.dim)
 def median(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of the two in the middle; NaN where there is one."""
+    """The lower one of the two in the middle; NaN where there is one, whose place is open."""
     tensor = at.tensor(input)
-    size = tensor.dim(dim % tensor.rank()) if tensor.rank() else 1
-    return kth_value(at, input, (size - 1) // 2 + 1, dim)
+    axes = [dim % tensor.rank()] if tensor.rank() else []
+    size = tensor.dim(axes[0]) if axes else 1
+    values, places = kth_value(at, input, (size - 1) // 2 + 1, dim)
+    return _with_nans(at, values, tensor, axes), places
 
 
 @lowers(aten.median.default)
@@ -90,7 +94,17 @@ def median_of_all(at: GraphLowering, input: fx.Node) -> Tensor:
     if not flat.numElements():
         raise UnsupportedOperation("median: of no elements there is none")
     middle = (flat.numElements() - 1) // 2
-    return best(at, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
+    value = best(at, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
+    return _with_nans(at, value, flat, [0])
+
+
+def _with_nans(at: GraphLowering, values: Tensor, tensor: Tensor, axes: list[int]) -> Tensor:
+    """Values of dimensions of a tensor, but NaN where there is a NaN among the elements that they are of."""
+    type = tensor.elementType()
+    if type not in FLOATS:
+        return values
+    found = reduced(at, mapped(at, IsNaN(_1), tensor), popops.Operation.LOGICAL_OR, axes, BOOL)
+    return mapped(at, Select(Const(math.nan, type), _1, _2), values, found.reshape(values.shape()))
 
 
 # counts
