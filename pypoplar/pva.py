@@ -59,6 +59,11 @@ def openReport(profile: str | os.PathLike[str], debug: str | os.PathLike[str] | 
     debug:
         libpva's place for ``debug.cbor``. It is not read: a profile of pypoplar has all names in itself.
 
+    Returns
+    -------
+    Report
+        What the file holds; it is closed then.
+
     Raises
     ------
     FileLoadError

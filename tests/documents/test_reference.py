@@ -1,0 +1,89 @@
+"""Docstrings of public names are complete: what a call means, each of its arguments, what it gives back and raises.
+
+Form and model are those of `Engine` and `pva.openReport`: sections of NumPy's style, types in annotations alone.
+"""
+
+import importlib
+import inspect
+from enum import Enum
+from types import FunctionType
+
+import pytest
+from docstring_parser import DocstringStyle, parse
+
+LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
+OF_EVERY_LIBRARY_CALL = {"graph", "prog", "debugContext"}  # docs/libraries.md tells what they are
+FEWEST_WORDS = 9
+COMPLETE = [
+    "pypoplar.pva:openReport",
+]
+"""Modules, or single names of them, whose docstrings are held to it."""
+
+
+def members(module):
+    """The public names of a module, with what they are; not those of modules in it."""
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    found = {name: getattr(module, name) for name in names}
+    own = {name: value for name, value in found.items() if str(getattr(value, "__module__", "")).startswith("pypoplar")}
+    return {name: value for name, value in own.items() if isinstance(value, type | FunctionType)}
+
+
+def callables():
+    """Everything that is held to it, by its dotted name."""
+    for entry in COMPLETE:
+        path, _, only = entry.partition(":")
+        for name, value in members(importlib.import_module(path)).items():
+            if only and name not in only.split():
+                continue
+            yield f"{path}.{name}", value
+            if isinstance(value, type) and not issubclass(value, BaseException):
+                for key, method in vars(value).items():
+                    function = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+                    if not key.startswith("_") and (isinstance(function, FunctionType | property) or hasattr(function, "func")):
+                        yield f"{path}.{name}.{key}", function
+
+
+def arguments(name, value):
+    """The arguments that a docstring has to tell of, in their order."""
+    if isinstance(value, property) or (isinstance(value, type) and issubclass(value, Enum | BaseException)):
+        return []
+    if not isinstance(value, type | FunctionType):
+        return []
+    try:
+        signature = inspect.signature(value)
+    except ValueError:  # of a class without a constructor of its own
+        return []
+    known = OF_EVERY_LIBRARY_CALL if name.split(".")[1] in LIBRARIES else set()
+    return [one for one in signature.parameters if one not in {"self", "cls"} | known and not one.startswith("_")]
+
+
+def told(document):
+    """The arguments that a docstring tells of; several may stand in one line."""
+    sections = parse(document, DocstringStyle.NUMPYDOC)
+    names = [one.strip(" *:") for param in sections.params if param.args[0] == "param" for one in param.arg_name.split(",")]
+    return names, sections
+
+
+NAMES = dict(callables())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_tells_of_each_argument_and_of_the_result(name):
+    value = NAMES[name]
+    document = inspect.getdoc(value) or ""
+    names, sections = told(document)
+    wanted = arguments(name, value)
+    assert len(document.split()) >= (FEWEST_WORDS if isinstance(value, type | FunctionType) else 5), f"{name}: {document!r}"
+    assert [one.lstrip("*") for one in names] == wanted, name
+    if isinstance(value, FunctionType) and wanted:
+        gives = inspect.signature(value).return_annotation
+        nothing = gives in (None, "None", inspect.Signature.empty, "NoReturn", "Self")
+        assert nothing or sections.returns is not None or sections.many_returns, f"{name} has no section Returns"
+    for one in sections.raises:
+        assert one.description, f"{name}: when is {one.type_name} raised?"
+
+
+@pytest.mark.parametrize("name", [name for name, value in NAMES.items() if isinstance(value, type) and issubclass(value, Enum)])
+def test_the_docstring_of_a_choice_tells_of_each_member(name):
+    untold = [one for one in NAMES[name].__members__ if one not in (inspect.getdoc(NAMES[name]) or "")]
+    assert not untold
