@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption
@@ -113,3 +113,27 @@ def test_a_decorated_function_is_a_block():
 
     options = poptorch.Options()
     assert torch.equal(poptorch.inferenceModel(Decorated(), options)(torch.ones(3)), torch.full((3,), 4.0))
+
+
+def test_marks_end_with_the_capture_whatever_order_they_end_in():
+    class Left(nn.Module):
+        def forward(self, x):
+            with poptorch.NameScope("scope"):
+                poptorch.BlockFunction("first", ipu_id=0)(torch.relu)(x)
+                poptorch.Block.start("second", ipu_id=1)
+                x = x + 1
+            return self.end(x)
+
+        def end(self, x):
+            return x * 2
+
+    class Fails(Left):
+        def end(self, x):
+            with poptorch.Block("third", ipu_id=0), poptorch.NameScope("failing"):
+                return x if x.sum() > 0 else -x
+
+    poptorch.inferenceModel(Left(), poptorch.Options().deviceIterations(2))(torch.ones(2, 3))
+    assert not fx.traceback.current_meta.get("custom")
+    with pytest.raises(poptorch.Error, match="asks for the value of a tensor"):
+        poptorch.inferenceModel(Fails())(torch.ones(3))
+    assert not fx.traceback.current_meta.get("custom")

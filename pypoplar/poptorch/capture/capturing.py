@@ -27,7 +27,7 @@ from pypoplar.poptorch.capture.gradient_modes import (
 )
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
-from pypoplar.poptorch.capture.model_blocks import marked
+from pypoplar.poptorch.capture.model_blocks import marked, unmarked
 from pypoplar.poptorch.capture.origins import all_users_lines
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
@@ -158,7 +158,8 @@ def _explain(
     failed: Exception,
 ) -> NoReturn:
     """Tell why a module cannot be exported: what of it depends on data, or what it raises on the CPU too; else PyTorch's words."""
-    calls = in_calls(module, args, kwargs, whereabouts)
+    with unmarked():
+        calls = in_calls(module, args, kwargs, whereabouts)
     refuse(module, [*problems, *calls.problems], failed)
     if calls.raised is not None:
         raise calls.raised from None

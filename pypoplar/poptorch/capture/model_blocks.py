@@ -9,18 +9,17 @@ import contextlib
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
-from torch.fx.traceback import annotate
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.operators.node_marks import mark_nodes, mark_of
 from pypoplar.poptorch.options.execution_strategies import BlockId, BlockPlace, ExecutionStrategy, StagePlaces
 from pypoplar.tracebacks import public
 
-MARK = "poptorch_block"  # of nodes, in meta["custom"]
+MARK = "poptorch_block"  # of nodes, by `mark_nodes`
 
 
 class _Marking:
@@ -29,18 +28,13 @@ class _Marking:
     def __init__(self, strategy: ExecutionStrategy) -> None:
         self.strategy = strategy
         self.places: StagePlaces = strategy.places()
-        self.open: AbstractContextManager[Any] | None = None
 
     def begin(self, user_id: BlockId | None, ipu_id: int | None) -> None:
-        self.end()
         place = self.places.begin(user_id, ipu_id)
-        self.open = annotate({MARK: (place.stage, place.ipu, place.block)})
-        self.open.__enter__()
+        mark_nodes(MARK, (place.stage, place.ipu, place.block))
 
     def end(self) -> None:
-        if self.open is not None:
-            self.open.__exit__(None, None, None)
-            self.open = None
+        mark_nodes(MARK, None)
 
 
 _marking: ContextVar[_Marking | None] = ContextVar("marking", default=None)
@@ -59,9 +53,19 @@ def marked(strategy: ExecutionStrategy) -> Iterator[None]:
         _marking.reset(token)
 
 
+@contextlib.contextmanager
+def unmarked() -> Iterator[None]:
+    """Let blocks mean nothing meanwhile, as on the CPU."""
+    token = _marking.set(None)
+    try:
+        yield
+    finally:
+        _marking.reset(token)
+
+
 def place_of(meta: dict[str, Any]) -> BlockPlace | None:
     """The place that a node was marked with."""
-    mark = (meta.get("custom") or {}).get(MARK)
+    mark = mark_of(meta, MARK)
     return BlockPlace(*mark) if mark is not None else None
 
 

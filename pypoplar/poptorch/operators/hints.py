@@ -6,16 +6,16 @@ from typing import Any, Self
 
 import torch
 import torch.utils._pytree as pytree
-from torch.fx.traceback import annotate
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.poptorch.enums import OverlapMode
+from pypoplar.poptorch.operators.node_marks import mark_nodes, mark_of
 from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
 from pypoplar.poptorch.operators.tensor_arguments import check_tensor
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public
 
-SCOPE = "poptorch_scope"  # of nodes, in meta["custom"]
+SCOPE = "poptorch_scope"  # of nodes, by `mark_nodes`
 
 
 @torch.library.custom_op("poptorch::set_available_memory", mutates_args=())
@@ -90,22 +90,22 @@ class NameScope:
         if type(name) is not str or not name:
             raise PoplarTypeError(f"poptorch.NameScope takes a name, got {name!r}")
         self.name = name
-        self._open: list[Any] = []
+        self._entered = 0  # a scope may be entered within itself
 
     def __enter__(self) -> Self:
         if isRunningOnIpu():
+            self._entered += 1
             _scopes.append(self.name)
-            marked = annotate({SCOPE: "/".join(_scopes)})
-            marked.__enter__()
-            self._open.append(marked)
+            mark_nodes(SCOPE, "/".join(_scopes))
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._open:
-            self._open.pop().__exit__(None, None, None)
+        if self._entered:
+            self._entered -= 1
             _scopes.pop()
+            mark_nodes(SCOPE, "/".join(_scopes) or None)
 
 
 def scope_of(meta: dict[str, Any]) -> str:
     """The scopes that a node is in, with slashes between them."""
-    return (meta.get("custom") or {}).get(SCOPE, "")
+    return mark_of(meta, SCOPE) or ""
