@@ -134,6 +134,12 @@ def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     whole = RunList(start, count, step)
     if whole.elements() <= 4 * len(start):
         return compress(whole.ids(), variable_first)
+    return touching_as_one(whole, variable_first)
+
+
+def touching_as_one(runs: RunList, variable_first: Int64s) -> RunList:
+    """The same view; runs of step 1 that follow each other in memory and in one variable are one."""
+    start, count, step = runs.start, runs.count, runs.step
     touching = (step[1:] == 1) & (step[:-1] == 1) & (start[1:] == start[:-1] + count[:-1])
     place = np.minimum(np.searchsorted(variable_first, start[1:]), len(variable_first) - 1)
     touching &= variable_first[place] != start[1:]

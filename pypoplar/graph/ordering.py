@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList
+from pypoplar.arrays.element_runs import RunList, touching_as_one
 from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -69,7 +69,9 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [view.flatten() for view in others]
     begin, end = runs.first[:-1][order], runs.first[1:][order]
-    return _in_order(reference, begin, end), [_in_order(view, begin, end) for view in others]
+    memory = touching_as_one(RunList(runs.start[order], runs.count[order], runs.step[order]), reference._bounds())
+    first = reference._scattered(memory, (memory.elements(),)) if len(memory) == 1 else reference._of_ids(memory.ids())
+    return first, [_in_order(view, begin, end) for view in others]
 
 
 def _in_order(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:
