@@ -17,11 +17,18 @@ from pypoplar.graph.tensor import Tensor
 
 
 class TensorCloneMethod(Enum):
-    """How the elements of a clone lie in its variable.
+    """How the elements of a clone, see `Graph.clone`, lie in its variable.
 
-    `PRESERVE_ORDER_UNLESS_ALIASES` keeps the order of the original's elements in memory, `CREATE_NEW_ORDER` takes row-major order;
-    `PRESERVE_ORDER_AND_ALIASES` also lets elements that the original holds twice be one in the clone, and
-    `GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES` puts the elements of each tile together.
+    Attributes
+    ----------
+    PRESERVE_ORDER_AND_ALIASES:
+        In the order of the original's elements in memory; elements that the original holds twice are one in the clone.
+    CREATE_NEW_ORDER:
+        In row-major order; each is an element of its own.
+    PRESERVE_ORDER_UNLESS_ALIASES:
+        In the original's order in memory, or in row-major order if it holds an element twice.
+    GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES:
+        As `PRESERVE_ORDER_AND_ALIASES`, with the elements of each tile together.
     """
 
     PRESERVE_ORDER_AND_ALIASES = "PRESERVE_ORDER_AND_ALIASES"

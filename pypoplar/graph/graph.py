@@ -47,7 +47,15 @@ if TYPE_CHECKING:
 
 
 class VariableMappingMethod(Enum):
-    """Where a new variable's elements go: `NONE` nowhere yet, `LINEAR` evenly over the tiles in element order."""
+    """Where the elements of a variable that `Graph.addVariable` makes go.
+
+    Attributes
+    ----------
+    NONE:
+        Nowhere yet.
+    LINEAR:
+        Evenly over the tiles, in element order.
+    """
 
     NONE = "NONE"
     LINEAR = "LINEAR"
@@ -57,7 +65,35 @@ class VariableMappingMethod(Enum):
 class Graph(ShownInNotebooks):
     """What is to be computed, and where: variables and vertices placed on the tiles of a target.
 
-    `target` is a `Target`, or a `Device` whose target it takes. `MissingFeature` for a replication factor above 1.
+    Parameters
+    ----------
+    target:
+        The machine to build for, or a device, whose target is taken.
+    replication_factor:
+        Copies of the graph that run side by side; only 1 is possible.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `target` is neither a `Target` nor a `Device`.
+    MissingFeature
+        For a replication factor above 1.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, Engine, IPUModel
+    >>> from pypoplar.program import Copy
+    >>> device = IPUModel("tiny").createDevice()
+    >>> graph = Graph(device)
+    >>> x = graph.addConstant(FLOAT, [4], [1.0, 2.0, 3.0, 4.0], "x")
+    >>> y = graph.addVariable(FLOAT, [4], "y")
+    >>> graph.setTileMapping(x, 0)
+    >>> graph.setTileMapping(y, 1)
+    >>> graph.createHostRead("y", y)
+    >>> engine = Engine(graph, Copy(x, y))
+    >>> engine.loadAndRun(device)
+    >>> engine.readTensor("y").tolist()
+    [1.0, 2.0, 3.0, 4.0]
     """
 
     def __init__(self, target: Target | Device, replication_factor: int = 1) -> None:
@@ -83,8 +119,25 @@ class Graph(ShownInNotebooks):
     def createVirtualGraph(self, tiles: int | Iterable[int], upperTile: int | None = None) -> Graph:
         """A graph that sees only some tiles, numbered from 0; variables, vertices and all else are shared with this graph.
 
-        ``createVirtualGraph([4, 5, 9])`` takes the tiles listed, ``createVirtualGraph(8, 16)`` those in ``[8, 16)``,
-        ``createVirtualGraph(100)`` the first 100 of each IPU.
+        Parameters
+        ----------
+        tiles:
+            The numbers of the tiles in their new order, as in ``createVirtualGraph([4, 5, 9])``; or a number: the first tile if
+            `upperTile` is given, else how many tiles of each IPU to take, from its first on.
+        upperTile:
+            The tile behind the last: ``createVirtualGraph(8, 16)`` takes those in ``[8, 16)``.
+
+        Returns
+        -------
+        Graph
+            The view of this graph; what is added to either is in both.
+
+        Raises
+        ------
+        InvalidTileMapping
+            If no tile is chosen, one twice, or one that this graph does not have.
+        PoplarTypeError
+            If a tile is no whole number.
         """
         virtual = Graph.__new__(Graph)
         virtual.__dict__.update(self.__dict__)
@@ -100,34 +153,84 @@ class Graph(ShownInNotebooks):
         return self._variables.graph
 
     def getReplicationFactor(self) -> int:
-        """Always 1."""
+        """The number of replicas of the graph, which is always 1."""
         return 1
 
     def addReplicationIndexConstant(self, name: str = "") -> Tensor:
-        """A constant with the number of the replica: 0."""
+        """A constant with the number of the replica: 0.
+
+        Parameters
+        ----------
+        name:
+            The debug name of the constant; ``replicationIndex`` without one.
+
+        Returns
+        -------
+        Tensor
+            UNSIGNED_INT, a scalar without a tile, which holds 0.
+        """
         return self.addConstant(UNSIGNED_INT, [], 0, name or "replicationIndex")
 
     def trace(self, name: str) -> AbstractContextManager[None]:
-        """``with graph.trace("layer"):`` puts ``layer/`` before the debug names given inside."""
+        """Put ``layer/`` before the debug names given inside ``with graph.trace("layer"):``.
+
+        Parameters
+        ----------
+        name:
+            What comes before the slash; traces inside each other add up.
+
+        Returns
+        -------
+        AbstractContextManager[None]
+            To be entered by ``with``.
+        """
         return self._scope.inside(name)
 
     # -- codelets -------------------------------------------------------------------------------------------------------------
 
     def addCodelets(self, *sources: Any) -> bool:
-        """Add codelets: classes, modules, paths of ``.py`` files, lists of these. `CodeletError` shows what cannot be translated.
+        """Add codelets, so that vertices can be made of them by name or class.
 
         The path of the running program, ``__file__``, or of an imported module means the classes that it has by now. Adding a
-        codelet again changes nothing. Returns True, as in Poplar.
+        codelet again changes nothing.
+
+        Parameters
+        ----------
+        sources:
+            Classes, modules, paths of ``.py`` files, or lists of these.
+
+        Returns
+        -------
+        bool
+            True, as in Poplar.
+
+        Raises
+        ------
+        CodeletError
+            If a codelet cannot be translated; the message shows its line.
+        FileLoadError
+            If there is no such file.
         """
         self._registry.add(collect(sources))
         return True
 
     def hasCodelet(self, name: str) -> bool:
-        """Whether a codelet of that name has been added, or a template of which it is an instance."""
+        """Whether a codelet of that name has been added, or a template of which it is an instance.
+
+        Parameters
+        ----------
+        name:
+            The name of a codelet, as `addVertex` takes it.
+
+        Returns
+        -------
+        bool
+            True if vertices of it can be added.
+        """
         return name in self._registry
 
     def getVertexTypes(self) -> list[str]:
-        """The names of the codelets."""
+        """The names of all codelets that have been added, as `addVertex` takes them."""
         return [codelet.name for codelet in self._registry.codelets]
 
     @slow_path
@@ -146,7 +249,32 @@ class Graph(ShownInNotebooks):
     ) -> Tensor:
         """A new variable as a tensor; ``addVariable(FLOAT, [4, 4], "weights")`` leaves the mapping out.
 
-        Its elements lie in row-major order. Variables of the same name are told apart by a suffix.
+        Its elements lie in row-major order. What they hold is undefined until something writes them; see also
+        `setInitialValue`.
+
+        Parameters
+        ----------
+        type:
+            The type of its elements.
+        shape:
+            The size of each dimension; ``[]`` for a scalar.
+        mapping:
+            Where the elements go: by default nowhere yet, so that `setTileMapping` has to follow. A string is the name.
+        name:
+            Its debug name; variables of the same name are told apart by a suffix.
+
+        Returns
+        -------
+        Tensor
+            All of the variable.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the type is none, the shape no list of whole numbers, the name no string or the mapping no
+            `VariableMappingMethod`.
+        TensorShapeError
+            If a size is negative, or for more than 2**40 elements.
         """
         if isinstance(mapping, str):
             name, mapping = mapping, VariableMappingMethod.NONE
@@ -159,7 +287,31 @@ class Graph(ShownInNotebooks):
         return variable
 
     def addConstant(self, type: ElementType, shape: Any, value: Any, name: str = "") -> Tensor:
-        """A new tensor that nothing may write to; `value` is a number for all elements, or a list or array with one for each."""
+        """A new tensor that nothing may write to.
+
+        Parameters
+        ----------
+        type:
+            The type of its elements.
+        shape:
+            The size of each dimension; ``[]`` for a scalar.
+        value:
+            A number for all elements, or a list or array with one for each, in row-major order or of the tensor's shape.
+        name:
+            Its debug name.
+
+        Returns
+        -------
+        Tensor
+            All of the constant, which has no tile yet.
+
+        Raises
+        ------
+        PoplarTypeError
+            If a value is no number or the type cannot hold it.
+        TensorShapeError
+            If there are not as many values as elements, or in another shape.
+        """
         sizes = check_shape(shape)
         shown = self._scope.named(name, "constant")
         values = values_of(check_type(type), value, prod(sizes), f"constant {shown!r}", sizes)
@@ -184,7 +336,27 @@ class Graph(ShownInNotebooks):
     def clone(
         self, *what: Any, name: str = "", method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES
     ) -> Tensor:
-        """A new variable shaped and mapped like a tensor: ``clone(tensor)``, ``clone(tensor, "name")``, ``clone(HALF, tensor)``."""
+        """A new variable shaped and mapped like a tensor: ``clone(tensor)``, ``clone(tensor, "name")``, ``clone(HALF, tensor)``.
+
+        Parameters
+        ----------
+        what:
+            The tensor, with the clone's element type before it if that differs; `name` and `method` may follow.
+        name:
+            Its debug name; without one that of the tensor's variables with ``_clone`` behind it.
+        method:
+            The order of its elements in memory.
+
+        Returns
+        -------
+        Tensor
+            Of the tensor's shape, and of its tiles where it has any; values are not copied.
+
+        Raises
+        ------
+        PoplarTypeError
+            If `what` has no tensor, or one of another graph.
+        """
         given = list(what)
         type = check_type(given.pop(0)) if given and isinstance(given[0], ElementType) else None
         tensor = self._own(given.pop(0) if given else None)
@@ -195,7 +367,29 @@ class Graph(ShownInNotebooks):
     def cloneN(
         self, tensor: Tensor, N: int, name: str = "", method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES
     ) -> Tensor:
-        """N clones of a tensor as one tensor with a new dimension 0 of size N."""
+        """N clones of a tensor as one tensor with a new dimension 0 of size N.
+
+        Parameters
+        ----------
+        tensor:
+            What to clone.
+        N:
+            The number of clones.
+        name:
+            The debug name of the new variable.
+        method:
+            The order of its elements in memory.
+
+        Returns
+        -------
+        Tensor
+            Of shape ``[N, *tensor.shape()]``, each index of dimension 0 mapped like `tensor`; values are not copied.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the tensor is of another graph or `N` is no whole number of at least 0.
+        """
         return self._cloned(tensor, N, name, method)
 
     def _cloned(
@@ -211,11 +405,43 @@ class Graph(ShownInNotebooks):
         return clone_view(tensor, copies, method, self._mapping, lambda shape: self._new_variable(element, shape, shown))
 
     def isConstant(self, tensor: Tensor) -> bool:
-        """Whether all elements are of constants."""
+        """Whether all elements of a tensor are of constants.
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+
+        Returns
+        -------
+        bool
+            True for a view of constants alone, and for a tensor without elements.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
         return all(number in self._variables.constants for number in self._own(tensor).variable_numbers())
 
     def getConstantValue(self, tensor: Tensor) -> AnyArray:
-        """The values of a constant, as an array of the tensor's shape."""
+        """The values of a constant, as an array of the tensor's shape.
+
+        Parameters
+        ----------
+        tensor:
+            A view of constants of this graph.
+
+        Returns
+        -------
+        AnyArray
+            A new array of the tensor's shape and the NumPy type of its elements.
+
+        Raises
+        ------
+        PoplarTypeError
+            If an element is not of a constant.
+        """
         if not self.isConstant(tensor):
             raise PoplarTypeError(f"{tensor._described()} is not a constant: its values are known when the program runs")
         values = np.empty(tensor._shape, tensor._type.dtype)
@@ -240,8 +466,31 @@ class Graph(ShownInNotebooks):
     def setTileMapping(self, what: Tensor | VertexRef | VertexRange, mapping: Any) -> None:
         """Place all elements of a tensor, or a vertex, on a tile; later calls win.
 
-        A tensor also takes the intervals of its flattened view for each tile: ``[[Interval(0, 4)], [Interval(4, 8)]]``, or a
-        dict from tiles to intervals. `InvalidTileMapping` for tiles that the graph does not have, and for elements on two tiles.
+        Parameters
+        ----------
+        what:
+            A tensor, whose every element is placed, a vertex or a range of vertices.
+        mapping:
+            The number of a tile. For a tensor also the intervals of its flattened view for each tile, ``[[Interval(0, 4)],
+            [Interval(4, 8)]]``, or a dict from tiles to intervals; for a range of vertices an array with the tile of each.
+
+        Raises
+        ------
+        InvalidTileMapping
+            For a tile that the graph does not have, and for elements on two tiles.
+        PoplarIndexError
+            If an interval goes beyond the tensor.
+        PoplarTypeError
+            If a tile is no whole number, or the tensor or vertex is of another graph.
+
+        Examples
+        --------
+        >>> from pypoplar import FLOAT, Interval, IPUModel
+        >>> graph = Graph(IPUModel("tiny").createDevice())
+        >>> x = graph.addVariable(FLOAT, [2, 4])
+        >>> graph.setTileMapping(x, {3: [(0, 6)], 5: [(6, 8)]})
+        >>> graph.getTileMapping(x)[3]
+        [Interval(0, 6)]
         """
         if mapping.__class__ is int and 0 <= mapping < self._tiles.count:
             tile = mapping if self._tiles.numbers is None else self._tiles.numbers[mapping]
@@ -276,47 +525,174 @@ class Graph(ShownInNotebooks):
     def getTileMapping(self, tensor: Tensor, requireComplete: bool = True) -> TileToTensorMapping:
         """For each tile the intervals of the flattened tensor that it holds.
 
-        Elements without a tile are `InvalidTileMapping`, unless `requireComplete` is False: then the attribute `complete` of
-        the answer says whether there are such elements.
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+        requireComplete:
+            Whether elements without a tile are an error; otherwise the attribute `complete` of the answer says whether all have
+            one.
+
+        Returns
+        -------
+        TileToTensorMapping
+            A list with a list of intervals for each tile of the graph; a virtual graph's tiles alone.
+
+        Raises
+        ------
+        InvalidTileMapping
+            If elements have no tile and `requireComplete` is True.
+        PoplarTypeError
+            If the tensor is of another graph.
         """
         return self._tiles.mapping_of(tensor, *self._mapping.pieces_of(self._own(tensor)), requireComplete)
 
     def mapped_pieces(self, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
-        """What `getTileMapping` answers, as arrays (begin, end, tile) in the order of the tensor (not part of Poplar)."""
+        """What `getTileMapping` answers, as arrays (begin, end, tile) in the order of the tensor (not part of Poplar).
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+
+        Returns
+        -------
+        tuple[Int64s, Int64s, Int64s]
+            Three int64 arrays of one length, ascending by begin: elements ``[begin, end)`` of the flattened tensor are on
+            `tile`.
+
+        Raises
+        ------
+        InvalidTileMapping
+            If elements have no tile.
+        """
         return self._tiles.pieces_of_mapping(tensor, *self._mapping.pieces_of(self._own(tensor)), True)
 
     def elements_without_tile(self, tensor: Tensor) -> int:
-        """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar)."""
+        """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar).
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+
+        Returns
+        -------
+        int
+            Elements; 0 if the tensor is mapped completely.
+        """
         begin, end, _ = self._mapping.pieces_of(self._own(tensor))
         return tensor.numElements() - int((end - begin).sum())
 
     def getSortedContiguousRegions(
         self, tensor: Tensor, intervals: Iterable[Any], removeAliasedIntervals: bool = False
     ) -> list[list[Interval]]:
-        """The intervals of the flattened tensor in the order of memory; those that follow each other there stand in one list."""
+        """The intervals of the flattened tensor in the order of memory; those that follow each other there stand in one list.
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+        intervals:
+            Intervals of the flattened tensor, or ``(begin, end)`` pairs.
+        removeAliasedIntervals:
+            Whether an element that occurs twice in memory is kept once only.
+
+        Returns
+        -------
+        list[list[Interval]]
+            Intervals of the flattened tensor, one list for each region of memory without gaps.
+
+        Raises
+        ------
+        PoplarIndexError
+            If an interval goes beyond the tensor.
+        """
         return sorted_contiguous_regions(self._own(tensor), intervals, removeAliasedIntervals)
 
     def reorderToSimplify(self, reference: Tensor, others: Iterable[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
-        """`reference` flattened and permuted to lie in the order of memory, and `others` permuted in the same way."""
+        """`reference` flattened and permuted to lie in the order of memory, and `others` permuted in the same way.
+
+        Parameters
+        ----------
+        reference:
+            The tensor whose order in memory counts.
+        others:
+            Tensors with as many elements.
+
+        Returns
+        -------
+        tuple[Tensor, list[Tensor]]
+            The views, each of rank 1.
+
+        Raises
+        ------
+        TensorShapeError
+            If one of `others` has another number of elements.
+        """
         several = [self._own(other) for other in ordered(others, "the other tensors of reorderToSimplify", TENSORS)]
         return simplified(self._own(reference), several)
 
     def findUnbroadcastTensor(self, tensor: Tensor) -> Tensor | None:
-        """The tensor before it was broadcast, with size 1 (or the period) where it repeats; None if it does not repeat."""
+        """The tensor before it was broadcast, with size 1 (or the period) where it repeats; None if it does not repeat.
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+
+        Returns
+        -------
+        Tensor | None
+            A view of rank `tensor.rank()`, of which `tensor` is a broadcast.
+        """
         return unbroadcast(self._own(tensor))
 
     # -- vertices -------------------------------------------------------------------------------------------------------------
 
     def addComputeSet(self, name: str = "") -> ComputeSet:
-        """A new compute set: vertices that run in parallel, in one step."""
+        """A new compute set: vertices that run in parallel, in one step.
+
+        Parameters
+        ----------
+        name:
+            Its debug name; compute sets of the same name are told apart by a suffix.
+
+        Returns
+        -------
+        ComputeSet
+            Empty; `addVertex` fills it and `program.Execute` runs it.
+        """
         return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
 
     @swift
     def addVertex(self, computeSet: ComputeSet, vertexType: Any, connections: Any = None) -> VertexRef:
-        """A new vertex of a codelet, named or given as its class, with `connections` from field names to tensors or values.
+        """A new vertex of a codelet, not yet on a tile.
 
-        An edge takes a tensor (a `VectorList` one of rank 2, or a list of them), a plain field a value, an Input of a number or a
-        `Vector` either. Raises `UnknownVertexType`, `UnknownField` or `GraphConnectionError`, and adds nothing then.
+        Parameters
+        ----------
+        computeSet:
+            A compute set of this graph.
+        vertexType:
+            The name of the codelet, or its class, which need not have been added.
+        connections:
+            From field names to tensors or values, a dict or a list of pairs; fields may also be connected later. An edge takes
+            a tensor (a `VectorList` one of rank 2, or a list of them), a plain field a value, an Input of a number or a
+            `Vector` either.
+
+        Returns
+        -------
+        VertexRef
+            To be placed by `setTileMapping`, and for its fields: ``vertex["x"]``.
+
+        Raises
+        ------
+        UnknownVertexType
+            If there is no such codelet.
+        UnknownField
+            If the codelet has no such field.
+        GraphConnectionError
+            If a tensor does not fit its field. Nothing is added then.
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:
@@ -340,10 +716,37 @@ class Graph(ShownInNotebooks):
     ) -> VertexRange:
         """Add many vertices of one codelet at once, without a loop in Python (not part of Poplar).
 
-        Dimension 0 of each tensor in `connections` goes over the vertices: a `Vector` field takes a tensor of rank 2, whose row
-        v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3, or a list with a tensor of rank 2 for each of its
-        rows, whose lengths may differ. A plain field or an Input takes one value, or an array with one for each vertex. `tiles`
-        is an int array with the tile of each vertex, one tile for all, or None: later.
+        Parameters
+        ----------
+        computeSet:
+            A compute set of this graph.
+        vertexType:
+            The name of the codelet, or its class.
+        connections:
+            From field names to tensors or values. Dimension 0 of each tensor goes over the vertices: a `Vector` field takes a
+            tensor of rank 2, whose row v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3, or a list with a
+            tensor of rank 2 for each of its rows, whose lengths may differ. A plain field or an Input takes one value, or an
+            array with one for each vertex.
+        tiles:
+            An int array with the tile of each vertex, one tile for all, or None: later.
+
+        Returns
+        -------
+        VertexRange
+            The vertices in order.
+
+        Raises
+        ------
+        UnknownVertexType
+            If there is no such codelet.
+        UnknownField
+            If the codelet has no such field.
+        GraphConnectionError
+            If a tensor does not fit its field. Nothing is added then.
+        TensorShapeError
+            If the sizes of dimension 0 differ, or say nothing of the number of vertices.
+        InvalidTileMapping
+            For tiles that the graph does not have, or not one for each vertex.
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:
@@ -363,10 +766,24 @@ class Graph(ShownInNotebooks):
 
     @swift
     def connect(self, field: FieldRef, value: Any) -> None:
-        """Connect a field to a tensor (a `VectorList` to one of rank 2, or a list of rank 1), or set a plain field to a value.
+        """Connect a field to a tensor, or set a plain field to a value.
 
-        `GraphConnectionError` for a tensor of the wrong rank or element type. Fields connected twice or never are judged when the
-        Engine is built.
+        Fields connected twice or never are judged when the Engine is built.
+
+        Parameters
+        ----------
+        field:
+            A field of a vertex of this graph, ``vertex["x"]``, or a row of it, ``vertex["x"][2]``.
+        value:
+            A tensor, of the rank that the field has: 1 for a `Vector`, 2 for a `VectorList`, which also takes a list of rank 1.
+            For a plain field, and for an Input, a number or a list of numbers.
+
+        Raises
+        ------
+        GraphConnectionError
+            For a tensor of the wrong rank or element type, or of another graph.
+        PoplarTypeError
+            If `field` is no field of this graph, or a value is none that the field can hold.
         """
         try:
             vertex = self._field(field)
@@ -386,7 +803,26 @@ class Graph(ShownInNotebooks):
         return vertex
 
     def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
-        """What a plain field, or the elements of a variable, hold after `Engine.load`; later calls win, and all over defaults."""
+        """What a plain field, or the elements of a variable, hold after `Engine.load`; later calls win, and all over defaults.
+
+        Parameters
+        ----------
+        what:
+            A plain field of a vertex, or a tensor of variables.
+        value:
+            A number, or as many values as there are elements.
+
+        Raises
+        ------
+        GraphConnectionError
+            If the field is an edge.
+        TensorWriteError
+            If the tensor has constants or an element twice.
+        PoplarTypeError
+            If the type cannot hold a value.
+        TensorShapeError
+            If there are not as many values as elements.
+        """
         if isinstance(what, FieldRef):
             self._vertices.set_value(self._field(what)._number, what._slot, value)
             return
@@ -396,27 +832,76 @@ class Graph(ShownInNotebooks):
         self._variables.initial.append((tensor.runs(), values))
 
     def setFieldSize(self, field: FieldRef, size: int) -> None:
-        """The number of elements of a plain vector field: zeros, unless `setInitialValue` or a default gives values."""
+        """The number of elements of a plain vector field: zeros, unless `setInitialValue` or a default gives values.
+
+        Parameters
+        ----------
+        field:
+            A field annotated `Vector` without an edge.
+        size:
+            Elements.
+
+        Raises
+        ------
+        GraphConnectionError
+            If the field is no plain vector.
+        TensorShapeError
+            If the size is negative, or the field has values of another number.
+        """
         self._vertices.set_size(self._field(field)._number, field._slot, size)
 
     def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = None) -> None:
-        """Worker cycles of a vertex (arrays for a range of them), to be used instead of what its code costs.
+        """Say what a vertex costs, to be used instead of what its code costs.
 
-        `flops` are its floating-point operations, for the engine option ``profiler.includeFlopEstimates``; without them its code
-        counts them.
+        Parameters
+        ----------
+        vertex:
+            A vertex of this graph, or a range of them.
+        cycles:
+            Worker cycles, 0 to 2**40; for a range also an array with those of each.
+        flops:
+            Floating-point operations, for the engine option ``profiler.includeFlopEstimates``; without them the vertex's code
+            counts them.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the vertex is of another graph, or an estimate out of its range.
+        TensorShapeError
+            If there are not as many estimates as vertices.
         """
         self._vertices.set_estimate(vertex, cycles, flops)
 
     def setCycleEstimate(self, vertex: VertexRef | VertexRange, cycles: Any) -> None:
-        """The older name of `setPerfEstimate`."""
+        """Say what a vertex costs; the older name of `setPerfEstimate`, which says what is raised.
+
+        Parameters
+        ----------
+        vertex:
+            A vertex of this graph, or a range of them.
+        cycles:
+            Worker cycles, 0 to 2**40; for a range also an array with those of each.
+        """
         self._vertices.set_estimate(vertex, cycles, None)
 
     def registerPerfEstimator(self, vertexType: Any, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate.
 
-        `vertexType` is the name or the class of a codelet, or of a template, whose instances the estimator then serves: it sees
-        their types by ``vertex.templateArguments()``. It is asked once for all vertices of a codelet with equal sizes and values.
-        The codelet may be added later; a graph that does not have it is refused when the Engine is built: `UnknownVertexType`.
+        It is asked once for all vertices of a codelet with equal sizes and values.
+
+        Parameters
+        ----------
+        vertexType:
+            The name or the class of a codelet, or of a template, whose instances the estimator then serves: it sees their types
+            by ``vertex.templateArguments()``. The codelet may be added later; a graph that does not have it is refused when the
+            Engine is built, with `UnknownVertexType`.
+        estimator:
+            Called with the vertex and the target of the graph; it returns the vertex's worker cycles, 0 to 2**40.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the estimator cannot be called with two arguments.
         """
         wrong = misfit(estimator, "vertex", "target")
         if wrong:
@@ -424,11 +909,11 @@ class Graph(ShownInNotebooks):
         self._estimators[self._registry.name_of(vertexType)] = RegisteredEstimator(estimator, caller_location())
 
     def numVertices(self) -> int:
-        """Vertices of all compute sets."""
+        """The number of vertices of all compute sets of the graph, executed or not."""
         return len(self._vertices.tile)
 
     def numComputeSets(self) -> int:
-        """Compute sets, executed or not."""
+        """The number of compute sets of the graph, executed or not."""
         return len(self._vertices.set_names)
 
     # -- host and functions ---------------------------------------------------------------------------------------------------
@@ -441,13 +926,67 @@ class Graph(ShownInNotebooks):
         mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
         options: Mapping[str, str] | None = None,
     ) -> DataStream:
-        """A stream to the device, of which each Copy takes `numElements` elements."""
+        """A stream to the device, of which each Copy takes `numElements` elements.
+
+        Parameters
+        ----------
+        handle:
+            The name that `Engine.connectStream` takes.
+        type:
+            The type of its elements.
+        numElements:
+            Elements of one transfer, 128 MB at most.
+        mode:
+            What replicas would receive; there is one.
+        options:
+            ``splitLimit`` and ``bufferingDepth`` as in Poplar, whole numbers that change nothing here.
+
+        Returns
+        -------
+        DataStream
+            To be the source of a `program.Copy`.
+
+        Raises
+        ------
+        TensorIOStateError
+            If there is a stream of that name.
+        StreamMemoryAllocationError
+            If a transfer takes more than 128 MB.
+        InvalidOption
+            For an option that streams do not have.
+        """
         return self._host.add_stream(handle, type, numElements, "to device", caller_location(), mode, options)
 
     def addDeviceToHostFIFO(
         self, handle: str, type: ElementType, numElements: int, options: Mapping[str, str] | None = None
     ) -> DataStream:
-        """A stream to the host, to which each Copy gives `numElements` elements."""
+        """A stream to the host, to which each Copy gives `numElements` elements.
+
+        Parameters
+        ----------
+        handle:
+            The name that `Engine.connectStream` takes.
+        type:
+            The type of its elements.
+        numElements:
+            Elements of one transfer, 128 MB at most.
+        options:
+            ``splitLimit`` and ``bufferingDepth`` as in Poplar, whole numbers that change nothing here.
+
+        Returns
+        -------
+        DataStream
+            To be the destination of a `program.Copy`.
+
+        Raises
+        ------
+        TensorIOStateError
+            If there is a stream of that name.
+        StreamMemoryAllocationError
+            If a transfer takes more than 128 MB.
+        InvalidOption
+            For an option that streams do not have.
+        """
         return self._host.add_stream(handle, type, numElements, "to host", caller_location(), options=options)
 
     def addRemoteBuffer(
@@ -459,28 +998,132 @@ class Graph(ShownInNotebooks):
         rearrangeOnHost: bool = False,
         optimiseMemory: bool = False,
     ) -> RemoteBuffer:
-        """Memory outside the device with `repeats` rows of `numElements` elements. The last two arguments change nothing here."""
+        """Memory outside the device with `repeats` rows of `numElements` elements, which start as zeros.
+
+        Parameters
+        ----------
+        handle:
+            The name that `Engine.copyToRemoteBuffer` takes.
+        type:
+            The type of its elements.
+        numElements:
+            Elements of one row, 128 MB at most.
+        repeats:
+            The number of rows, at least 1.
+        rearrangeOnHost:
+            Changes nothing here.
+        optimiseMemory:
+            Changes nothing here.
+
+        Returns
+        -------
+        RemoteBuffer
+            To be the source or the destination of a `program.Copy`.
+
+        Raises
+        ------
+        TensorIOStateError
+            If there is a remote buffer of that name.
+        StreamMemoryAllocationError
+            If a row takes more than 128 MB.
+        TensorShapeError
+            If there is no row.
+        """
         return self._host.add_remote_buffer(handle, type, numElements, repeats, caller_location())
 
     def addHostFunction(
         self, handle: str, inputs: Iterable[tuple[ElementType, int]], outputs: Iterable[tuple[ElementType, int]]
     ) -> HostFunction:
-        """A function of the host for `program.Call`; inputs and outputs are (type, elements) pairs."""
+        """A function of the host that `program.Call` calls.
+
+        Parameters
+        ----------
+        handle:
+            The name that `Engine.connectHostFunction` takes.
+        inputs:
+            A (type, elements) pair for each tensor that it gets.
+        outputs:
+            A (type, elements) pair for each tensor that it fills.
+
+        Returns
+        -------
+        HostFunction
+            To be called by a `program.Call`.
+
+        Raises
+        ------
+        TensorIOStateError
+            If there is a host function of that name.
+        PoplarTypeError
+            If the arguments are no such pairs.
+        """
         return self._host.add_host_function(handle, inputs, outputs, caller_location())
 
     def addFunction(self, program: Runnable) -> Function:
-        """A program that `program.Call` runs from several places; steps added to a Sequence later are not part of it."""
+        """A program that `program.Call` runs from several places; steps added to a Sequence later are not part of it.
+
+        Parameters
+        ----------
+        program:
+            Any program; it is kept as it is now.
+
+        Returns
+        -------
+        Function
+            To be run by a `program.Call`; its code is there once.
+
+        Raises
+        ------
+        PoplarTypeError
+            If `program` is none.
+        """
         if not isinstance(program, Runnable):
             raise PoplarTypeError(f"addFunction takes a program, got {program!r}")
         return self._host.add_function(program.taken(), caller_location())
 
     def createHostWrite(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let `Engine.writeTensor` write a tensor under this name."""
+        """Let `Engine.writeTensor` write a tensor under this name.
+
+        Parameters
+        ----------
+        handle:
+            The name, unique among those of host writes.
+        tensor:
+            A tensor of this graph.
+        rearrangeOnHost:
+            Changes nothing here.
+
+        Raises
+        ------
+        TensorWriteError
+            If the tensor has constants or an element twice.
+        TensorIOStateError
+            If the name is taken.
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
         check_writeable(self._own(tensor), "the host cannot write to")
         self._host.add_handle("host write", handle, tensor, caller_location())
 
     def createHostRead(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let `Engine.readTensor` read a tensor under this name."""
+        """Let `Engine.readTensor` read a tensor under this name.
+
+        Parameters
+        ----------
+        handle:
+            The name, unique among those of host reads.
+        tensor:
+            A tensor of this graph.
+        rearrangeOnHost:
+            Changes nothing here.
+
+        Raises
+        ------
+        TensorIOStateError
+            If the name is taken.
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
         self._host.add_handle("host read", handle, self._own(tensor), caller_location())
 
     def host(self) -> HostConnections:
@@ -493,16 +1136,42 @@ class Graph(ShownInNotebooks):
     def to_networkx(self) -> networkx.DiGraph[Any]:
         """The compute graph for networkx: variables and compute sets as nodes, what vertices read and write as edges.
 
-        Ours; see `pypoplar.graph.networks.compute_network` for the attributes of nodes and edges.
+        Not part of Poplar; see `pypoplar.graph.networks.compute_network` for the attributes of nodes and edges.
         """
         return compute_network(self.freeze())
 
     def outputComputationGraph(self, stream: TextIO, programs: Programs | None = None) -> None:
-        """Write the compute graph as Graphviz DOT text; with `programs`, only the compute sets that they execute."""
+        """Write the compute graph as Graphviz DOT text; with `programs`, only the compute sets that they execute.
+
+        Parameters
+        ----------
+        stream:
+            A text file that is open for writing.
+        programs:
+            Programs whose compute sets are shown alone; None: all compute sets.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the stream is no open text file, or `programs` has what is no program of this graph.
+        """
         write_computation_graph(stream, self, programs)
 
     def outputVertexGraph(self, stream: TextIO, programs: Programs | None = None) -> None:
-        """Write vertices, their tiles and the elements that they touch as DOT text; `programs` as in `outputComputationGraph`."""
+        """Write vertices, their tiles and the elements that they touch as Graphviz DOT text.
+
+        Parameters
+        ----------
+        stream:
+            A text file that is open for writing.
+        programs:
+            Programs whose compute sets are shown alone; None: all compute sets.
+
+        Raises
+        ------
+        PoplarTypeError
+            As in `outputComputationGraph`.
+        """
         write_vertex_graph(stream, self, programs)
 
     def freeze(self) -> FrozenGraph:

@@ -24,7 +24,15 @@ TRANSFER_LIMIT = 128 * 1024 * 1024  # bytes of one transfer
 
 
 class ReplicatedStreamMode(Enum):
-    """What replicas of a graph receive; there is one replica here, so both mean the same."""
+    """What replicas of a graph receive; there is one replica here, so both mean the same.
+
+    Attributes
+    ----------
+    REPLICATE:
+        Each its own data.
+    BROADCAST:
+        All the same data.
+    """
 
     REPLICATE = "REPLICATE"
     BROADCAST = "BROADCAST"
@@ -32,7 +40,19 @@ class ReplicatedStreamMode(Enum):
 
 @frozen(eq=False)
 class DataStream:
-    """A stream of one direction; each Copy transfers `numElements()` elements of it."""
+    """A stream of one direction, made by `Graph.addHostToDeviceFIFO` or `Graph.addDeviceToHostFIFO`.
+
+    Each Copy transfers `numElements()` elements of it.
+
+    Attributes
+    ----------
+    direction:
+        "to device" or "to host".
+    location:
+        The user's line that made it.
+    options:
+        Its options as text; they change nothing here.
+    """
 
     _handle: str
     _type: ElementType
@@ -43,19 +63,19 @@ class DataStream:
     options: Mapping[str, str] = field(default=Factory(dict))
 
     def handle(self) -> str:
-        """The name that `Engine.connectStream` takes."""
+        """The name of the stream, by which `Engine.connectStream` finds it."""
         return self._handle
 
     def numElements(self) -> int:
-        """Elements of one transfer."""
+        """The number of elements that one transfer of the stream moves."""
         return self._elements
 
     def elementType(self) -> ElementType:
-        """The type of its elements."""
+        """The type of the elements that the stream carries."""
         return self._type
 
     def replicatedMode(self) -> ReplicatedStreamMode:
-        """What replicas would do; there is one."""
+        """What replicas of the graph would receive; there is only one."""
         return self._mode
 
     def __repr__(self) -> str:
@@ -64,7 +84,13 @@ class DataStream:
 
 @frozen(eq=False)
 class RemoteBuffer:
-    """Memory outside the device: `getRepeats()` rows of `numElements()` elements, which start as zeros."""
+    """Memory outside the device, made by `Graph.addRemoteBuffer`: rows of elements, which start as zeros.
+
+    Attributes
+    ----------
+    location:
+        The user's line that made it.
+    """
 
     _handle: str
     _type: ElementType
@@ -73,19 +99,19 @@ class RemoteBuffer:
     location: Location
 
     def handle(self) -> str:
-        """The name that the engine knows it by."""
+        """The name of the buffer, which `Engine.copyToRemoteBuffer` and `Engine.copyFromRemoteBuffer` take."""
         return self._handle
 
     def numElements(self) -> int:
-        """Elements of one row."""
+        """The number of elements that each row of the buffer has."""
         return self._elements
 
     def getRepeats(self) -> int:
-        """The number of rows."""
+        """The number of rows of the buffer, each of `numElements()` elements."""
         return self._repeats
 
     def elementType(self) -> ElementType:
-        """The type of its elements."""
+        """The type of the elements that the buffer holds."""
         return self._type
 
     def __repr__(self) -> str:
@@ -94,7 +120,17 @@ class RemoteBuffer:
 
 @frozen(eq=False)
 class HostFunction:
-    """A function of the host that a program calls; `inputs` and `outputs` are (type, elements) pairs."""
+    """A function of the host that a program calls; made by `Graph.addHostFunction`.
+
+    Attributes
+    ----------
+    inputs:
+        A (type, elements) pair for each tensor that it gets.
+    outputs:
+        A (type, elements) pair for each tensor that it fills.
+    location:
+        The user's line that made it.
+    """
 
     _handle: str
     inputs: tuple[tuple[ElementType, int], ...]
@@ -102,7 +138,7 @@ class HostFunction:
     location: Location
 
     def handle(self) -> str:
-        """The name that the engine knows it by."""
+        """The name of the function, by which `Engine.connectHostFunction` finds it."""
         return self._handle
 
     def __repr__(self) -> str:
@@ -111,7 +147,17 @@ class HostFunction:
 
 @frozen(eq=False)
 class Function:
-    """A program that several places call; made by `Graph.addFunction`."""
+    """A program that several places call; made by `Graph.addFunction`.
+
+    Attributes
+    ----------
+    number:
+        Its number in the graph, from 0.
+    program:
+        What it runs.
+    location:
+        The user's line that made it.
+    """
 
     number: int
     program: Runnable

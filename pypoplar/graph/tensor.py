@@ -40,7 +40,13 @@ _new = object.__new__
 
 
 class UpsampleMethod(Enum):
-    """How `Tensor.upsample` fills the new indices."""
+    """How `Tensor.upsample` fills the new indices of a dimension.
+
+    Attributes
+    ----------
+    REPEAT:
+        With the index that they stand for.
+    """
 
     REPEAT = "REPEAT"
 
@@ -133,11 +139,27 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return list(self._shape)
 
     def rank(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions of the tensor; 0 for a scalar."""
         return len(self._shape)
 
     def dim(self, dimension: int) -> int:
-        """The size of one dimension."""
+        """The size of one dimension.
+
+        Parameters
+        ----------
+        dimension:
+            Its number; negative ones count from the end.
+
+        Returns
+        -------
+        int
+            Elements along it.
+
+        Raises
+        ------
+        PoplarIndexError
+            If the tensor has no such dimension.
+        """
         return self._shape[self._dimension(dimension)]
 
     def numElements(self) -> int:
@@ -145,7 +167,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return prod(self._shape)
 
     def valid(self) -> bool:
-        """False for the null tensor ``Tensor()`` only."""
+        """Whether it is a tensor of a graph: False for the null tensor ``Tensor()`` only."""
         return self._variables is not None
 
     def runs(self) -> ElementRuns:
@@ -229,10 +251,33 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     @swift
     def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
-        """The half-open range ``[begin, end)`` of a dimension, or of several; `PoplarIndexError` beyond the end.
+        """The half-open range ``[begin, end)`` of a dimension, or of several.
 
-        ``slice(1, 3)``, ``slice(1, 3, dimension)``, ``slice([1, 1], [2, 4])`` for dimensions 0 and 1,
-        ``slice([1, 1], [2, 4], [0, 2])`` for those named, ``slice(Interval(1, 3), dimension)``.
+        ``slice(1, 3)``, ``slice(1, 3, dimension)``, ``slice([1, 1], [2, 4])`` for dimensions 0 and 1, ``slice([1, 1], [2, 4],
+        [0, 2])`` for those named, ``slice(Interval(1, 3), dimension)``.
+
+        Parameters
+        ----------
+        begin:
+            The first index, one for each dimension, or an `Interval`.
+        end:
+            The index behind the last; after an `Interval` the dimension.
+        dimension:
+            The dimension, or a list of them; negative numbers count from the end.
+
+        Returns
+        -------
+        Tensor
+            A view of the same rank.
+
+        Raises
+        ------
+        PoplarIndexError
+            If the range goes beyond the end or begins after it, or if there is no such dimension.
+        TensorShapeError
+            If there are not as many begins as ends and dimensions.
+        PoplarTypeError
+            If an index is no whole number.
         """
         shape, steps = self._shape, self._strides
         plain = begin.__class__ is int and end.__class__ is int and dimension == 0
@@ -261,7 +306,25 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return result
 
     def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
-        """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
+        """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension.
+
+        Parameters
+        ----------
+        intervals:
+            Intervals, pairs or indices of the dimension.
+        dimension:
+            The dimension; negative numbers count from the end.
+
+        Returns
+        -------
+        list[Tensor]
+            Views of the same rank, in the order of `intervals`.
+
+        Raises
+        ------
+        PoplarIndexError
+            If one goes beyond the end.
+        """
         bounds = [
             (interval, interval + 1) if isinstance(interval, int | np.integer) else bounds_of(interval, "an interval of slices")
             for interval in listed("slices", ordered(intervals, "the intervals of slices", INTERVALS))
@@ -269,11 +332,49 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
     def index(self, indices: SequenceOf[int], *more: NoReturn) -> Tensor:
-        """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``."""
+        """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``.
+
+        Parameters
+        ----------
+        indices:
+            An index for each of the first dimensions; negative ones count from the end.
+        more:
+            Nothing; Poplar takes one list.
+
+        Returns
+        -------
+        Tensor
+            A view without those dimensions.
+
+        Raises
+        ------
+        PoplarIndexError
+            If an index is beyond the end, or if there are more of them than dimensions.
+        """
         return self._subscript(tuple(self._whole(index) for index in listed("index", indices, more)))
 
     def subSample(self, stride: int, dimension: int = 0) -> Tensor:
-        """Every `stride`-th element of a dimension, beginning with the first."""
+        """Every `stride`-th element of a dimension, beginning with the first.
+
+        Parameters
+        ----------
+        stride:
+            At least 1.
+        dimension:
+            The dimension; negative numbers count from the end.
+
+        Returns
+        -------
+        Tensor
+            A view whose size there is divided by the stride, rounded up.
+
+        Raises
+        ------
+        TensorShapeError
+            If the stride is less than 1.
+        PoplarIndexError
+            If there is no such dimension.
+        """
         axis = self._dimension(dimension)
         if self._whole(stride, "a stride is a whole number") < 1:
             raise TensorShapeError(f"subSample of {self._described()} needs a stride of at least 1, got {stride}")
@@ -283,7 +384,23 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._strided(self._offset, shape, (*self._strides[:axis], self._strides[axis] * stride, *self._strides[axis + 1 :]))
 
     def reverse(self, dimension: int = 0) -> Tensor:
-        """The dimension in reverse order."""
+        """One dimension in reverse order, the last index first.
+
+        Parameters
+        ----------
+        dimension:
+            The dimension; negative numbers count from the end.
+
+        Returns
+        -------
+        Tensor
+            A view of the same shape.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such dimension.
+        """
         axis = self._dimension(dimension)
         if self._strides is None or self._shape[axis] == 0:
             return self._of_ids(np.flip(self._ids(), axis))
@@ -302,7 +419,27 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._scattered(self._run_list(), shape)
 
     def reshape(self, shape: Any, *more: NoReturn) -> Tensor:
-        """The same elements in another shape; one size may be -1 and is then found from the others."""
+        """The same elements in another shape; one size may be -1 and is then found from the others.
+
+        Parameters
+        ----------
+        shape:
+            The size of each dimension of the result.
+        more:
+            Nothing; Poplar takes one list.
+
+        Returns
+        -------
+        Tensor
+            A view with the elements in the same row-major order.
+
+        Raises
+        ------
+        TensorShapeError
+            If the shape has another number of elements.
+        PoplarTypeError
+            If the shape is no list of whole numbers.
+        """
         sizes = listed("reshape", shape, more) if more or isinstance(shape, Iterable) else [shape]
         if sizes.count(-1) == 1:
             known = -prod(sizes)
@@ -313,19 +450,77 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._with_shape(wanted)
 
     def flatten(self, begin: int = 0, end: int | None = None) -> Tensor:
-        """All dimensions, or those in ``[begin, end)``, as one."""
+        """All dimensions, or those in ``[begin, end)``, as one.
+
+        Parameters
+        ----------
+        begin:
+            The first dimension of those that become one.
+        end:
+            The dimension behind the last; None: ``rank()``.
+
+        Returns
+        -------
+        Tensor
+            A view with the elements in the same row-major order.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there are no such dimensions.
+        """
         if begin == 0 and end is None:
             return self if len(self._shape) == 1 else self._with_shape((prod(self._shape),))
         begin, end = self._dimension_range(begin, len(self._shape) if end is None else end)
         return self.reshapePartial(begin, end, [prod(self._shape[begin:end])])
 
     def reshapePartial(self, begin: int, end: int, shape: Any) -> Tensor:
-        """Dimensions ``[begin, end)`` in another shape, the others kept."""
+        """Dimensions ``[begin, end)`` in another shape, the others kept.
+
+        Parameters
+        ----------
+        begin:
+            The first dimension that is replaced.
+        end:
+            The dimension behind the last.
+        shape:
+            The sizes that stand in their place.
+
+        Returns
+        -------
+        Tensor
+            A view with the elements in the same row-major order.
+
+        Raises
+        ------
+        TensorShapeError
+            If the shape has another number of elements.
+        PoplarIndexError
+            If there are no such dimensions.
+        """
         begin, end = self._dimension_range(begin, end)
         return self.reshape((*self._shape[:begin], *check_shape(shape), *self._shape[end:]))
 
     def expand(self, dimensions: Iterable[int], *more: NoReturn) -> Tensor:
-        """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat."""
+        """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat.
+
+        Parameters
+        ----------
+        dimensions:
+            Numbers of dimensions of this tensor, 0 to ``rank()``.
+        more:
+            Nothing; Poplar takes one list.
+
+        Returns
+        -------
+        Tensor
+            A view of the rank increased by the number of `dimensions`.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such place.
+        """
         rank = len(self._shape)
         places = sorted(self._whole(dimension) for dimension in listed("expand", dimensions, more))
         if any(not 0 <= place <= rank for place in places):
@@ -336,7 +531,27 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._with_shape(tuple(shape))
 
     def squeeze(self, dimensions: Iterable[int], *more: NoReturn) -> Tensor:
-        """The tensor without the named dimensions, which have size 1."""
+        """The tensor without the named dimensions, which have size 1.
+
+        Parameters
+        ----------
+        dimensions:
+            Numbers of dimensions of this tensor; negative ones count from the end.
+        more:
+            Nothing; Poplar takes one list.
+
+        Returns
+        -------
+        Tensor
+            A view without them.
+
+        Raises
+        ------
+        TensorShapeError
+            If the size of one is not 1.
+        PoplarIndexError
+            If there is no such dimension.
+        """
         dropped = {self._dimension(dimension) for dimension in listed("squeeze", dimensions, more)}
         for dimension in dropped:
             if self._shape[dimension] != 1:
@@ -346,7 +561,25 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._with_shape(tuple(size for place, size in enumerate(self._shape) if place not in dropped))
 
     def dimShuffle(self, permutation: Iterable[int], *more: NoReturn) -> Tensor:
-        """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor."""
+        """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor.
+
+        Parameters
+        ----------
+        permutation:
+            Every dimension of this tensor once.
+        more:
+            Nothing; Poplar takes one list.
+
+        Returns
+        -------
+        Tensor
+            A view of the same elements; nothing moves.
+
+        Raises
+        ------
+        TensorShapeError
+            If it is no permutation of the dimensions.
+        """
         order = tuple(self._whole(dimension) for dimension in listed("dimShuffle", permutation, more))
         if sorted(order) != list(range(len(self._shape))):
             raise TensorShapeError(
@@ -358,7 +591,27 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
-        """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order."""
+        """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order.
+
+        Parameters
+        ----------
+        source:
+            Dimensions of this tensor; negative numbers count from the end.
+        destination:
+            As many dimensions of the result.
+
+        Returns
+        -------
+        Tensor
+            A view of the same elements; nothing moves.
+
+        Raises
+        ------
+        TensorShapeError
+            If the lists differ in length or name a dimension twice.
+        PoplarIndexError
+            If there is no such dimension.
+        """
         moved = [self._dimension(dimension) for dimension in listed("dimShufflePartial", source)]
         places = [self._dimension(dimension) for dimension in listed("dimShufflePartial", destination)]
         if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
@@ -371,21 +624,99 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self.dimShuffle(order)
 
     def dimRoll(self, dimension: int, newIndex: int = 0) -> Tensor:
-        """One dimension moved to `newIndex`, the others kept in order."""
+        """One dimension moved to `newIndex`, the others kept in order.
+
+        Parameters
+        ----------
+        dimension:
+            The dimension to move; negative numbers count from the end.
+        newIndex:
+            Its number in the result.
+
+        Returns
+        -------
+        Tensor
+            A view of the same elements; nothing moves.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such dimension.
+        """
         return self.dimShufflePartial([dimension], [newIndex])
 
     def transpose(self, *order: NoReturn) -> Tensor:
-        """The two dimensions of a matrix swapped."""
+        """The two dimensions of a matrix swapped: a view of shape [columns, rows].
+
+        Parameters
+        ----------
+        order:
+            Nothing; `dimShuffle` takes an order.
+
+        Returns
+        -------
+        Tensor
+            A view of the same elements; nothing moves.
+
+        Raises
+        ------
+        TensorShapeError
+            If the rank is not 2, or an order is given.
+        """
         if order or len(self._shape) != 2:
             raise TensorShapeError(f"transpose needs rank 2 and no order, got {self._described()}; use dimShuffle([1, 0])")
         return self.dimShuffle((1, 0))
 
     def broadcast(self, times: int, dimension: int = 0) -> Tensor:
-        """The tensor repeated along a dimension: ``[a b]`` three times is ``[a b a b a b]``. The view has aliases."""
+        """The tensor repeated along a dimension: ``[a b]`` three times is ``[a b a b a b]``. The view has aliases.
+
+        Parameters
+        ----------
+        times:
+            How often, at least 0.
+        dimension:
+            The dimension; negative numbers count from the end.
+
+        Returns
+        -------
+        Tensor
+            A view whose size there is `times` as large; nothing can write to it if `times` is above 1.
+
+        Raises
+        ------
+        TensorShapeError
+            If `times` is negative.
+        PoplarIndexError
+            If there is no such dimension.
+        """
         return self._repeated(times, self._dimension(dimension), inner=False, asked="broadcast")
 
     def upsample(self, scale: int, dimension: int = 0, method: UpsampleMethod = UpsampleMethod.REPEAT) -> Tensor:
-        """Each index of a dimension repeated: ``[a b]`` with scale 3 is ``[a a a b b b]``. The view has aliases."""
+        """Each index of a dimension repeated: ``[a b]`` with scale 3 is ``[a a a b b b]``. The view has aliases.
+
+        Parameters
+        ----------
+        scale:
+            How often each index is there, at least 0.
+        dimension:
+            The dimension; negative numbers count from the end.
+        method:
+            There is one: `UpsampleMethod.REPEAT`.
+
+        Returns
+        -------
+        Tensor
+            A view whose size there is `scale` times as large; nothing can write to it if `scale` is above 1.
+
+        Raises
+        ------
+        TensorShapeError
+            If `scale` is negative.
+        PoplarIndexError
+            If there is no such dimension.
+        PoplarTypeError
+            For another method.
+        """
         if method is not UpsampleMethod.REPEAT:
             raise PoplarTypeError(f"upsample takes UpsampleMethod.REPEAT, got {method!r}")
         return self._repeated(scale, self._dimension(dimension), inner=True, asked="upsample")
@@ -404,7 +735,23 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._scattered(interleaved([self._run_list()], rows, self._bounds(), times), shape)
 
     def reinterpret(self, type: ElementType) -> Tensor:
-        """The same bytes read as another type of the same size."""
+        """The same bytes read as another type of the same size.
+
+        Parameters
+        ----------
+        type:
+            An element type of as many bytes.
+
+        Returns
+        -------
+        Tensor
+            A view of the same shape; no value is converted.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the sizes of the types differ.
+        """
         if check_type(type).size != self._type.size:
             raise PoplarTypeError(
                 f"cannot reinterpret {self._described()} as {type!r}: {self._type.size} bytes against {type.size}"
@@ -457,7 +804,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return [self._variables.names[number] for number in self.variable_numbers()] if self._variables is not None else []
 
     def getDebugStr(self) -> str:
-        """The names of the variables it views."""
+        """The names of the variables that the tensor views, with commas between them."""
         return ", ".join(self.variable_names())
 
     def isContiguous(self) -> bool:
@@ -480,7 +827,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return prod(self._shape) > 1 and regions.has_duplicates(self._run_list())
 
     def containsConstant(self) -> bool:
-        """Whether an element is of a constant."""
+        """Whether any element of the tensor is of a constant."""
         constants = self._variables.constants if self._variables is not None else {}
         return bool(constants) and any(number in constants for number in self.variable_numbers())
 

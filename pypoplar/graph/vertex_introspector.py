@@ -20,9 +20,14 @@ from pypoplar.types import BY_SPELLING, ElementType
 
 @frozen
 class VertexPerfEstimate:
-    """What an estimator may return: worker cycles, and floating-point operations of the whole vertex.
+    """What an estimator may return: the cost of one vertex.
 
-    Without `flops` the vertex's code counts them.
+    Parameters
+    ----------
+    cycles:
+        Worker cycles, 0 to 2**40.
+    flops:
+        Floating-point operations of the whole vertex; without them the vertex's code counts them.
     """
 
     cycles: int
@@ -65,7 +70,13 @@ class FieldData:
 
 @public
 class VertexIntrospector:
-    """A vertex, as an estimator sees it."""
+    """A vertex as an estimator sees it, given by `Graph.registerPerfEstimator`: its fields' sizes, types and values.
+
+    Attributes
+    ----------
+    target:
+        The target of the graph.
+    """
 
     __slots__ = ("_codelet", "_sizes", "_values", "target")
 
@@ -76,7 +87,23 @@ class VertexIntrospector:
         self.target = target
 
     def getFieldInfo(self, name: str) -> FieldData:
-        """The field called `name`; `UnknownField` if there is none."""
+        """The field called `name`, as the vertex has it.
+
+        Parameters
+        ----------
+        name:
+            The name of a field of the codelet.
+
+        Returns
+        -------
+        FieldData
+            Its size and type, and the value of a plain field.
+
+        Raises
+        ------
+        UnknownField
+            If the codelet has no such field; the message shows the nearest name.
+        """
         for number, field in enumerate(self._codelet.fields):
             if field.name == name:
                 value = self._values.get(number)
@@ -94,9 +121,41 @@ class VertexIntrospector:
         return tuple(BY_SPELLING.get(word, word) for word in split_name(self._codelet.name)[1])
 
     def fieldSize(self, name: str) -> int:
-        """Elements of a vector field, or its records; 1 for a scalar, rows of a `VectorList`."""
+        """Elements of a vector field, or its records; 1 for a scalar, rows of a `VectorList`.
+
+        Parameters
+        ----------
+        name:
+            The name of a field of the codelet.
+
+        Returns
+        -------
+        int
+            Elements, records or rows.
+
+        Raises
+        ------
+        UnknownField
+            If the codelet has no such field.
+        """
         return self.getFieldInfo(name).size()
 
     def value(self, name: str) -> Any:
-        """The initial value of a plain field."""
+        """The initial value of a plain field of the vertex.
+
+        Parameters
+        ----------
+        name:
+            The name of a field of the codelet.
+
+        Returns
+        -------
+        Any
+            A number, or an array for a vector; None where none was set.
+
+        Raises
+        ------
+        UnknownField
+            If the codelet has no such field.
+        """
         return self.getFieldInfo(name).getInitialValue()

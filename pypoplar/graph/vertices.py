@@ -99,7 +99,7 @@ class ComputeSet:
         self._number = number
 
     def getId(self) -> int:
-        """Its number in the graph, from 0."""
+        """The number of the compute set in its graph, from 0."""
         return self._number
 
     @property
@@ -124,7 +124,7 @@ class ComputeSet:
 
 @public
 class VertexRef:
-    """A vertex; ``vertex["x"]`` is its field x."""
+    """A vertex of a graph, made by `Graph.addVertex`; ``vertex["x"]`` is its field x."""
 
     __slots__ = ("_kind", "_number", "_vertices")
 
@@ -135,7 +135,7 @@ class VertexRef:
         self._kind = kind
 
     def getId(self) -> int:
-        """Its number in the graph, from 0."""
+        """The number of the vertex in its graph, counted from 0."""
         return self._number
 
     @swift
@@ -166,7 +166,7 @@ class VertexRef:
 
 @public
 class FieldRef:
-    """A field of a vertex; ``field[i]`` is row i of a `VectorList` field."""
+    """A field of a vertex, given by ``vertex["x"]``, for `Graph.connect` and its like; ``field[i]`` is row i of a `VectorList`."""
 
     __slots__ = ("_row", "_slot", "_vertex")
 
@@ -197,7 +197,7 @@ class FieldRef:
 
 @public
 class VertexRange:
-    """Vertices that `Graph.add_vertices` added; ``range[i]`` is the i-th as a `VertexRef` (not part of Poplar)."""
+    """Vertices in a row, made by `Graph.add_vertices`; ``range[i]`` is the i-th as a `VertexRef` (not part of Poplar)."""
 
     __slots__ = ("_count", "_first", "_kind", "_vertices")
 

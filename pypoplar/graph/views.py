@@ -19,7 +19,36 @@ from pypoplar.tracebacks import public
 def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: int = 0) -> Tensor:
     """The tensors joined along a dimension: ``concat([a, b, c], 1)`` or ``concat(a, b, 1)``; the other dimensions must agree.
 
-    `TensorShapeError` names the first tensor that does not fit; `PoplarTypeError` if element types or graphs differ.
+    Parameters
+    ----------
+    tensors:
+        A list of tensors, or the first of them.
+    more:
+        Further tensors, and at the end the dimension, if it is not named.
+    dimension:
+        Where they are joined; negative numbers count from the end.
+
+    Returns
+    -------
+    Tensor
+        A view of the same elements; nothing is copied.
+
+    Raises
+    ------
+    TensorShapeError
+        If there is no tensor, or if other sizes differ; the message names the first tensor that does not fit.
+    PoplarTypeError
+        If element types or graphs differ.
+    PoplarIndexError
+        If the tensors have no such dimension.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, Graph, IPUModel, concat
+    >>> graph = Graph(IPUModel("tiny").createDevice())
+    >>> a, b = graph.addVariable(FLOAT, [2, 3]), graph.addVariable(FLOAT, [2, 5])
+    >>> concat([a, b], 1).shape()
+    [2, 8]
     """
     several, dimension = _listed("concat", tensors, more, dimension)
     first = several[0]
@@ -41,7 +70,31 @@ def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: i
 
 @public
 def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
-    """`second` joined to `first` as one more element of a dimension, which `second` does not have: a row to a matrix."""
+    """`second` joined to `first` as one more element of a dimension, which `second` does not have: a row to a matrix.
+
+    Parameters
+    ----------
+    first:
+        A tensor of rank n.
+    second:
+        A tensor of rank n - 1.
+    dimension:
+        The dimension of `first` that grows by one, from 0.
+
+    Returns
+    -------
+    Tensor
+        A view of the same elements; nothing is copied.
+
+    Raises
+    ------
+    TensorShapeError
+        If the rank of `second` is not one less, or if other sizes differ.
+    PoplarTypeError
+        If element types or graphs differ.
+    PoplarIndexError
+        If `first` has no such dimension.
+    """
     if second.rank() != first.rank() - 1:
         raise TensorShapeError(
             f"append needs a tensor of rank {first.rank() - 1} to go with {first._described()}, got {second._described()}"
@@ -51,7 +104,29 @@ def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
 
 @public
 def stack(tensors: Iterable[Tensor], dimension: int = 0) -> Tensor:
-    """Tensors of equal shape joined along a new dimension."""
+    """Tensors of equal shape joined along a new dimension.
+
+    Parameters
+    ----------
+    tensors:
+        At least one tensor.
+    dimension:
+        The place of the new dimension in the result, from 0; its size is the number of tensors.
+
+    Returns
+    -------
+    Tensor
+        A view of the same elements; nothing is copied.
+
+    Raises
+    ------
+    TensorShapeError
+        If the shapes differ, or if there is no tensor.
+    PoplarTypeError
+        If element types or graphs differ.
+    PoplarIndexError
+        If the result cannot have such a dimension.
+    """
     several, _ = _listed("stack", tensors, (), 0)
     for tensor in several[1:]:
         if tensor._shape != several[0]._shape:
