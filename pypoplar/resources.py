@@ -14,6 +14,7 @@ from pypoplar.errors import FileLoadError
 from pypoplar.spelling import nearest_name
 
 PACKAGE = Path(__file__).resolve().parent
+GALLERY = "gallery"
 
 
 @frozen
@@ -42,11 +43,15 @@ def codelets(file: str) -> Path:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """All tutorials by name, in order of their names: the scripts ``NAME.py`` and ``NAME/NAME.py``."""
+    """All tutorials by name, in order of their names: the scripts ``NAME.py``, ``NAME/NAME.py`` and ``gallery/NAME.py``.
+
+    Those of the gallery are called ``gallery/NAME``.
+    """
     scripts = [*directory("tutorials").glob("*.py")]
     scripts += [script for script in directory("tutorials").glob("*/*.py") if script.stem == script.parent.name]
-    named = {script.stem: script for script in scripts if not script.stem.startswith("_")}
-    return {name: Tutorial(name, named[name], _summary(named[name])) for name in sorted(named)}
+    named = {script.stem: script for script in scripts}
+    named |= {f"{GALLERY}/{script.stem}": script for script in directory("tutorials").glob(f"{GALLERY}/*.py")}
+    return {name: Tutorial(name, named[name], _summary(named[name])) for name in sorted(named) if named[name].stem[0] != "_"}
 
 
 def tutorial(name: str) -> Tutorial:

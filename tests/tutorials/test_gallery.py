@@ -1,0 +1,90 @@
+"""The gallery's scripts agree with NumPy or a closed form, draw their pictures and cost about what they say."""
+
+import re
+import struct
+import zlib
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from tutorial_modules import printed
+
+from pypoplar import resources
+
+GALLERY = {name: one for name, one in resources.tutorials().items() if name.startswith("gallery/")}
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Runs a script of the gallery with a picture: the lines that it prints, and the file of the picture."""
+
+    def run(name, *arguments, picture):
+        path = tmp_path / picture
+        return printed(capsys, monkeypatch, f"gallery/{name}", *arguments, "--picture", path), path
+
+    return run
+
+
+def png(path):
+    """The pixels of a PNG without filters, whose checksums hold."""
+    data, chunks = path.read_bytes(), []
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    place = 8
+    while place < len(data):
+        (length,) = struct.unpack_from(">I", data, place)
+        kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
+        assert struct.unpack_from(">I", data, place + 8 + length) == (zlib.crc32(kind + body),)
+        chunks.append((kind, body))
+        place += length + 12
+    assert [kind for kind, _ in chunks] == [b"IHDR", b"IDAT", b"IEND"]
+    columns, rows, depth, colour = struct.unpack_from(">IIBB", chunks[0][1])
+    assert depth == 8
+    lines = np.frombuffer(zlib.decompress(chunks[1][1]), np.uint8).reshape(rows, -1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:].reshape((rows, columns, 3) if colour == 2 else (rows, columns))
+
+
+def svg(path):
+    """The elements of an SVG, which is well-formed and has no numbers that are none."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\b(nan|inf)\b", text)
+    return ElementTree.fromstring(text).iter()
+
+
+def costs(lines):
+    """Cycles of each superstep by name, [sync, exchange, copies, compute], and those of a round, as printed."""
+    (head,) = [place for place, line in enumerate(lines) if line.startswith("superstep, cycles each time")]
+    steps = {}
+    for line in lines[head + 1 :]:
+        row = re.match(r"  (\S.*?) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)(?: +\d+%)?$", line)
+        if row:
+            steps[row[1]] = [int(cell.replace(",", "")) for cell in row.groups()[2:]]
+    (total,) = re.findall(r"^an? [^:]*: ([\d,]+) cycles, .* us on a Bow", "\n".join(lines), re.M)
+    return steps, int(total.replace(",", ""))
+
+
+def near(cycles):
+    """About as many cycles: the figures are those of docstrings, which say "about"."""
+    return pytest.approx(cycles, rel=0.1, abs=5)
+
+
+def test_every_script_is_listed_and_short_enough_to_be_read():
+    assert list(GALLERY) == sorted(f"gallery/{name}" for name in SCRIPTS)
+    for one in GALLERY.values():
+        text = one.path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 250, one.name
+        assert f"pypoplar tutorial {one.name} --picture " in text
+        assert "\nWhat it costs: " in text
+
+
+def test_the_game_of_life_is_numpys(run):
+    lines, picture = run("game_of_life", 24, 3, 20, "--tiles", 24, picture="life.png")
+    assert lines[0] == "24 x 96 cells on 24 tiles, 20 generations"
+    assert lines[2] == "check against NumPy: 0 cells differ"
+    steps, generation = costs(lines)
+    assert steps["from the even grid"] == [126, 6, 0, near(1122)]
+    assert generation == near(1254)
+    assert set(np.unique(png(picture))) == {30, 250}
+
+
+SCRIPTS = ("game_of_life",)
