@@ -25,6 +25,7 @@ ELEMENT_FUNCTIONS = "pypoplar.popops.elements.element_functions"  # of each oper
 OPERATIONS = "popops.expr"  # most of it has one line a name
 FORMS = "py"  # not "python": blocks of that name are programs, which a test runs
 WIDTH = 120
+SECTION = re.compile(r"(?m)^(Parameters|Attributes|Returns|Yields|Raises|Notes|Examples)\n-+\n")
 NOTES = {
     "popops": "Operations on elements, such as `add`, come in threes: the result is a new tensor, or in the place of the first "
     "operand (`addInPlace`), or in a tensor that is given (`addWithOutput`).",
@@ -152,13 +153,20 @@ def defaults(member: type) -> dict[str, object]:
 
 
 def markdown(docstring: str) -> str:
-    """A docstring with its examples in fences."""
-    parts = re.split(r"(?m)^( *>>> (?:.*\n?)+?)(?=\n|\Z)", docstring)
+    """What a docstring says before its sections, and its examples in fences; the others are the reference's."""
+    text, *sections = SECTION.split(docstring)
+    examples = [body for heading, body in zip(sections[::2], sections[1::2], strict=True) if heading == "Examples"]
+    parts = re.split(r"(?m)^( *>>> (?:.*\n?)+?)(?=\n|\Z)", "\n\n".join([text.rstrip("\n"), *examples]))
     lines = [
         part.strip("\n") if number % 2 == 0 else f"```pycon\n{textwrap.dedent(part).strip()}\n```"
         for number, part in enumerate(parts)
     ]
     return "\n\n".join(line for line in lines if line)
+
+
+def _meaning(docstring: str) -> str:
+    """What stands before the sections of a docstring, as one line."""
+    return " ".join(SECTION.split(inspect.cleandoc(docstring))[0].split())
 
 
 def page() -> str:
@@ -172,8 +180,8 @@ def page() -> str:
 <!-- Made by docs/tables.py from the docstrings of the libraries; a test compares them. -->
 
 Every public function and class of `pypoplar.poputil`, `popops`, `poprand`, `poplin` and `popnn`: the forms that it is called in,
-then its docstring, as `help(popops.add)` shows them. [The libraries](libraries.md) tells how they work and what they cost,
-[PopLibs' functions](poplibs.md) what PopLibs has besides.
+then what its docstring says first, and its examples; `help(popops.add)` also shows arguments, result and errors one by one.
+[The libraries](libraries.md) tells how they work and what they cost, [PopLibs' functions](poplibs.md) what PopLibs has besides.
 
 In the forms, `Options` are a dict of option names and values or `None`, an `Operand` is a tensor or a number, a `list` may be any
 sequence that has an order, and a `TileMapping` has a list of intervals for each tile.
@@ -207,7 +215,7 @@ def _operations(module: str) -> str:
     names = [name for name in public_names(module) if _builds_operation(module, name)]
     builders = [getattr(_import(module), name) for name in names]
     calls = [f"{name}({', '.join(inspect.signature(build).parameters)})" for name, build in zip(names, builders, strict=True)]
-    lines = [f"| {_code(call)} | {_cell(build.__doc__)} |" for call, build in zip(calls, builders, strict=True)]
+    lines = [f"| {_code(call)} | {_cell(_meaning(build.__doc__ or ''))} |" for call, build in zip(calls, builders, strict=True)]
     return "\n".join(["| operation | value |", "| --- | --- |", *lines])
 
 
@@ -225,7 +233,7 @@ def _of_class(member: type) -> Iterator[str]:
         yield "\n".join(["| field | type | default |", "| --- | --- | --- |", *rows])
     methods = list(_methods(member))
     if methods:
-        yield "\n".join(f"- `{name}{text}`: {' '.join(document.split())}" for name, text, document in methods)
+        yield "\n".join(f"- `{name}{text}`: {_meaning(document)}" for name, text, document in methods)
 
 
 def _methods(member: type) -> Iterator[tuple[str, str, str]]:

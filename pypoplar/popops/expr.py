@@ -19,6 +19,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.errors import PoplarTypeError
+from pypoplar.popops.elements.element_docstrings import docstring_of_builder, docstring_of_choice
 from pypoplar.popops.elements.element_operations import BINARY, OPERATIONS, TERNARY, UNARY, ElementOperation
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
@@ -27,7 +28,16 @@ Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
 class Expr:
-    """An expression of the elements of tensors."""
+    """An expression of the elements of tensors, for `map`: a placeholder, a constant, a cast or an operation.
+
+    Python's operators with a tree on one side build a tree: ``+ - * / % ** & | ^ << >>``, ``-``, ``~``, the comparisons, and
+    ``abs``. As comparisons do so, too, a tree has no truth value.
+
+    Raises
+    ------
+    PoplarTypeError
+        If a tree is used as a truth value, or beside what is neither a tree nor a number, such as a NumPy array.
+    """
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -35,7 +45,7 @@ class Expr:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The expressions that this one works on."""
+        """The expressions that this one works on, in their order; none of a placeholder or constant."""
         return ()
 
     def __bool__(self) -> NoReturn:
@@ -137,7 +147,18 @@ class Expr:
 
 @frozen(eq=False, str=False)
 class PlaceHolder(Expr):
-    """The tensor number `index` among those that are mapped, counted from 1."""
+    """The tensor number `index` among those that are mapped, counted from 1.
+
+    Parameters
+    ----------
+    index:
+        1 for the first tensor. ``_1`` to ``_20`` are there already.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no whole number from 1 on.
+    """
 
     number: int = field(alias="index")
 
@@ -159,7 +180,21 @@ def _number(value: object) -> int | float:
 
 @frozen(eq=False, str=False)
 class Const(Expr):
-    """The number `x` of a `type`, else of that of the operands beside it; alone a float is FLOAT, an int INT, a bool BOOL."""
+    """A number in a tree.
+
+    Parameters
+    ----------
+    x:
+        The number. What is not a number of the type is refused by `map`.
+    type:
+        The type of the constant. Without it, it is that of the operands beside it; alone a float is FLOAT, an int INT and a
+        bool BOOL.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no number.
+    """
 
     value: int | float = field(converter=_number, alias="x")
     type: ElementType | None = None
@@ -170,13 +205,42 @@ class Const(Expr):
 
 
 def ConstHalf(x: float) -> Const:
-    """A constant of type HALF."""
+    """A constant of type HALF, also where nothing stands beside it.
+
+    Parameters
+    ----------
+    x:
+        Its value, which is rounded to a HALF.
+
+    Returns
+    -------
+    Const
+        ``Const(x, HALF)``.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no number.
+    """
     return Const(x, HALF)
 
 
 @frozen(eq=False, str=False)
 class Cast(Expr):
-    """An expression `a` as another type, `bType`."""
+    """An expression as another type, rounded, cut or wrapped as `popops.cast` does.
+
+    Parameters
+    ----------
+    a:
+        The expression.
+    bType:
+        The type that it becomes.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a `bType` that is no element type.
+    """
 
     expression: Expr = field(alias="a")
     type: ElementType = field(alias="bType")
@@ -196,7 +260,15 @@ class Cast(Expr):
 
 @frozen(eq=False, str=False)
 class OperationOf(Expr):
-    """An operation on expressions."""
+    """An operation on expressions; functions such as `Add` make it.
+
+    Parameters
+    ----------
+    operation:
+        A row of the table of operations.
+    operands:
+        As many expressions as the row has operands.
+    """
 
     operation: ElementOperation
     operands: tuple[Expr, ...]
@@ -210,7 +282,23 @@ class OperationOf(Expr):
 
 
 def expression(value: object) -> Expr:
-    """An expression as it is, a number as a constant."""
+    """An expression as it is, a number as a constant.
+
+    Parameters
+    ----------
+    value:
+        An expression or a number.
+
+    Returns
+    -------
+    Expr
+        The expression itself, or a `Const`.
+
+    Raises
+    ------
+    PoplarTypeError
+        For anything else.
+    """
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool | int | float | np.generic):
@@ -219,7 +307,25 @@ def expression(value: object) -> Expr:
 
 
 def operation(name: str, *operands: object) -> Expr:
-    """An operation of `OPERATIONS` on expressions and numbers."""
+    """An operation on expressions and numbers, by the name of its row in the table.
+
+    Parameters
+    ----------
+    name:
+        PopLibs' name, such as ``"ADD"``.
+    operands:
+        As many expressions or numbers as it has operands.
+
+    Returns
+    -------
+    Expr
+        The tree with the operation on top.
+
+    Raises
+    ------
+    PoplarTypeError
+        For another number of operands, and for what is neither an expression nor a number.
+    """
     row = OPERATIONS[name]
     if len(operands) != row.operands:
         raise PoplarTypeError(f"{row.symbol} takes {row.operands} operand{'s' * (row.operands > 1)}, got {len(operands)}")
@@ -256,8 +362,7 @@ def _ternary(name: str) -> Callable[[Expr | float, Expr | float, Expr | float], 
 def _named(build: Builder, name: str) -> Builder:
     row = OPERATIONS[name]
     build.__name__ = build.__qualname__ = row.symbol
-    formula = row.meaning[1:2] == " "  # "a + b" begins with an operand, not with a word
-    build.__doc__ = f"{row.meaning if formula else row.meaning[0].upper() + row.meaning[1:]}."
+    build.__doc__ = docstring_of_builder(row)
     return build
 
 
@@ -273,7 +378,7 @@ def _of_type(names: tuple[ElementOperation, ...], kind: object, operands: tuple[
 
 
 class UnaryOpType(Enum):
-    """The operations of one operand."""
+    __doc__ = docstring_of_choice("The operations of one operand, by the names that PopLibs has for them.", UNARY)
 
     ABSOLUTE = "ABSOLUTE"
     ASIN = "ASIN"
@@ -312,7 +417,7 @@ class UnaryOpType(Enum):
 
 
 class BinaryOpType(Enum):
-    """The operations of two operands."""
+    __doc__ = docstring_of_choice("The operations of two operands, by the names that PopLibs has for them.", BINARY)
 
     ADD = "ADD"
     ATAN2 = "ATAN2"
@@ -343,29 +448,94 @@ class BinaryOpType(Enum):
 
 
 class TernaryOpType(Enum):
-    """The operations of three operands."""
+    __doc__ = docstring_of_choice("The operations of three operands, by the names that PopLibs has for them.", TERNARY)
 
     CLAMP = "CLAMP"
     SELECT = "SELECT"
 
 
 def UnaryOp(type: UnaryOpType | str, a: object) -> Expr:
-    """The operation of one operand that PopLibs calls so: ``UnaryOp("EXPONENT", _1)``, or ``UnaryOpType.EXPONENT``."""
+    """The operation of one operand that PopLibs calls so.
+
+    Parameters
+    ----------
+    type:
+        A `UnaryOpType`, or its name.
+    a:
+        An expression or a number.
+
+    Returns
+    -------
+    Expr
+        ``UnaryOp("EXPONENT", _1)`` is ``Exp(_1)``.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a name that no such operation has; the message has the nearest one.
+    """
     return _of_type(UNARY, type, (a,))
 
 
 def BinaryOp(type: BinaryOpType | str, a: object, b: object) -> Expr:
-    """The operation of two operands that PopLibs calls so: ``BinaryOp("ADD", _1, _2)``."""
+    """The operation of two operands that PopLibs calls so.
+
+    Parameters
+    ----------
+    type:
+        A `BinaryOpType`, or its name.
+    a, b:
+        Expressions or numbers.
+
+    Returns
+    -------
+    Expr
+        ``BinaryOp("ADD", _1, _2)`` is ``_1 + _2``.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a name that no such operation has; the message has the nearest one.
+    """
     return _of_type(BINARY, type, (a, b))
 
 
 def TernaryOp(type: TernaryOpType | str, a: object, b: object, c: object) -> Expr:
-    """The operation of three operands that PopLibs calls so: ``TernaryOp("SELECT", _1, _2, _3)``."""
+    """The operation of three operands that PopLibs calls so.
+
+    Parameters
+    ----------
+    type:
+        A `TernaryOpType`, or its name.
+    a, b, c:
+        Expressions or numbers.
+
+    Returns
+    -------
+    Expr
+        ``TernaryOp("SELECT", _1, _2, _3)`` is ``Select(_1, _2, _3)``.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a name that no such operation has; the message has the nearest one.
+    """
     return _of_type(TERNARY, type, (a, b, c))
 
 
 def walk(tree: Expr) -> Iterator[Expr]:
-    """Every expression of a tree once, operands before what works on them."""
+    """Every expression of a tree once, operands before what works on them.
+
+    Parameters
+    ----------
+    tree:
+        The expression on top.
+
+    Yields
+    ------
+    Expr
+        An expression of the tree; the last one is the tree itself.
+    """
     seen: set[int] = set()
     stack = [(tree, False)]
     while stack:
@@ -379,7 +549,18 @@ def walk(tree: Expr) -> Iterator[Expr]:
 
 
 def default_type(constant: Const) -> ElementType:
-    """The type of a constant that nothing stands beside."""
+    """The type of a constant that nothing stands beside.
+
+    Parameters
+    ----------
+    constant:
+        A constant.
+
+    Returns
+    -------
+    ElementType
+        Its own type; else FLOAT of a float, INT of an int, BOOL of a bool.
+    """
     if constant.type is not None:
         return constant.type
     return BOOL if isinstance(constant.value, bool) else FLOAT if isinstance(constant.value, float) else INT

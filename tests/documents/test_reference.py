@@ -8,6 +8,7 @@ import inspect
 import re
 from enum import Enum
 from types import FunctionType
+from typing import get_overloads
 
 import attrs
 import pytest
@@ -21,16 +22,18 @@ COMPLETE = [
     "pypoplar:"
     "ComputeSet DataStream FieldRef Function Graph HostFunction RemoteBuffer ReplicatedStreamMode Tensor TensorCloneMethod "
     "UpsampleMethod VariableMappingMethod VertexIntrospector VertexPerfEstimate VertexRange VertexRef append concat stack",
+    "pypoplar.popops.expr",
     "pypoplar.pva:openReport",
 ]
 """Modules, or single names of them, whose docstrings are held to it."""
 
 
 def members(module):
-    """The public names of a module, with what they are; not those of modules in it."""
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-    found = {name: getattr(module, name) for name in names}
-    own = {name: value for name, value in found.items() if str(getattr(value, "__module__", "")).startswith("pypoplar")}
+    """The public names of a module, with what they are; not those of modules in it, nor what it imports if it lists none."""
+    listed = getattr(module, "__all__", None)
+    found = {name: getattr(module, name) for name in listed or vars(module) if not name.startswith("_")}
+    place = "pypoplar" if listed else module.__name__
+    own = {name: value for name, value in found.items() if str(getattr(value, "__module__", "")).startswith(place)}
     return {name: value for name, value in own.items() if isinstance(value, type | FunctionType)}
 
 
@@ -62,7 +65,11 @@ def arguments(name, value):
     except ValueError:  # of a class without a constructor of its own
         return []
     known = OF_EVERY_LIBRARY_CALL if name.split(".")[1] in LIBRARIES else set()
-    return [one for one in signature.parameters if one not in {"self", "cls"} | known and not one.startswith("_")]
+    names = list(signature.parameters)
+    if any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):  # of forms whose arguments differ
+        forms = [inspect.signature(form).parameters for form in get_overloads(inspect.unwrap(value))]
+        names = list(dict.fromkeys(one for form in forms for one in form)) or names
+    return [one for one in names if one not in {"self", "cls"} | known and not one.startswith("_")]
 
 
 def told(document):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_call import Operand, Options, plain_result, replace_first, write_result
+from pypoplar.popops.elements.element_docstrings import docstring_of_function
 from pypoplar.popops.elements.element_operations import OPERATIONS, ElementOperation
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
@@ -155,18 +156,9 @@ def binary_functions(row: ElementOperation) -> tuple[BinaryPlain, BinaryInPlace,
 
 def _describe(row: ElementOperation, *functions: Any) -> None:
     """Give functions their names and docstrings."""
-    types = ", ".join(type.__name__ for type in row.types)
-    places = ("as a new tensor, mapped like an operand", "in the place of A", "in `out`, of the operands' common shape")
-    operands = "Operands have one type, of" if row.operands > 1 else "The type of A is one of"
-    broadcast = "Shapes are broadcast as NumPy does; an operand may be a number. " if row.operands > 1 else ""
-    result = "; the result is BOOL" if row.relation else ""
-    for function, suffix, where in zip(functions, ("", "InPlace", "WithOutput"), places, strict=True):
-        function.__name__ = function.__qualname__ = row.function + suffix
-        function.__doc__ = (
-            f"{row.meaning} for each element, {where}{result}; `prog` is extended.\n\n"
-            f"Here a, b and c stand for the elements of A, B and C. {broadcast}{operands} {types}.\n"
-            f"{EXAMPLES.get(function.__name__, '')}"
-        )
+    for function, place in zip(functions, ("", "InPlace", "WithOutput"), strict=True):
+        function.__name__ = function.__qualname__ = row.function + place
+        function.__doc__ = docstring_of_function(row, place, EXAMPLES.get(row.function + place, ""))
 
 
 abs, absInPlace, absWithOutput = unary_functions(OPERATIONS["ABSOLUTE"])
