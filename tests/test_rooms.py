@@ -56,6 +56,7 @@ FLOORS = (
     "engine.engine",
     "poputil",
     "popops.elements.element_operations",
+    "popops.elements.element_docstrings",
     "popops.expr",
     "popops.elements",
     "popops",
