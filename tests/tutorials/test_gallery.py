@@ -87,4 +87,24 @@ def test_the_game_of_life_is_numpys(run):
     assert set(np.unique(png(picture))) == {30, 250}
 
 
-SCRIPTS = ("game_of_life",)
+def test_odd_even_sort_is_numpys(run):
+    lines, picture = run("odd_even_sort", 10, 13, picture="sort.png")
+    assert lines[:2] == ["130 keys on 10 tiles, 10 phases", "check against numpy.sort: 0 keys differ"]
+    steps, _ = costs(lines)
+    assert steps["odd phase"] == [126, 13, 0, near(2390)]
+    assert png(picture).shape[1:] == (10, 3)
+
+
+def test_n_body_has_numpys_forces_and_keeps_its_energy(run):
+    lines, picture = run("n_body", 12, 20, picture="stars.png")
+    assert lines[0] == "72 stars on 12 tiles, 20 steps of 0.0125"
+    (check,) = re.findall(
+        r"^check against NumPy: forces differ by (\S+) of the largest; energy by (\S+), momentum (\S+)$", lines[1]
+    )
+    assert all(float(value) < limit for value, limit in zip(check, (1e-5, 1e-3, 1e-6), strict=True))
+    steps, _ = costs(lines)
+    assert steps["forces"][3] == near(72 * 156 + 1100)
+    assert png(picture).shape == (600, 600, 3)
+
+
+SCRIPTS = ("game_of_life", "n_body", "odd_even_sort")

@@ -33,12 +33,12 @@ def print_costs(engine, rounds, noun):
     "mean tile" is the mean tile's compute cycles as a share of the slowest tile's. What crosses to the host is left out.
     """
     execution = engine.getReport().execution
-    cycles, runs, balance = defaultdict(lambda: [0] * len(PHASES)), defaultdict(int), {}
+    cycles, times, balance = defaultdict(lambda: [0] * len(PHASES)), defaultdict(int), {}
     for step in execution.steps:
         if step.cycles > step.host_exchange_cycles:
             for place, phase in enumerate(PHASES):
                 cycles[step.name][place] += getattr(step, f"{phase}_cycles")
-            runs[step.name] = max(runs[step.name], step.executions)
+            times[step.name, step.type] += step.executions  # a superstep's parts are steps of different types
             if step.compute_cycles and step.cyclesByTile.size:
                 balance[step.name] = f"{step.cyclesByTile.mean() / step.cyclesByTile.max():10.0%}"
     width = max(30, 2 + max(map(len, cycles)))
@@ -46,9 +46,11 @@ def print_costs(engine, rounds, noun):
         f"{'superstep, cycles each time':{width}} {'times':>8} {'sync':>8} {'exchange':>8} {'copies':>8} {'compute':>8}  mean tile"
     )
     for name, phases in cycles.items():
-        cells = " ".join(f"{one / runs[name]:8,.0f}" for one in phases)
-        print(f"  {name:{width - 2}} {runs[name]:8,} {cells} {balance.get(name, '')}".rstrip())
+        runs = max(count for (step, _), count in times.items() if step == name)
+        cells = " ".join(f"{one / runs:8,.0f}" for one in phases)
+        print(f"  {name:{width - 2}} {runs:8,} {cells} {balance.get(name, '')}".rstrip())
     total = sum(map(sum, cycles.values()))
     micro = total / execution.clockFrequency * 1e6
-    print(f"a {noun}: {total / rounds:,.0f} cycles, {micro / rounds:,.2f} us on a Bow; all {rounds:,}: {micro / 1000:,.3f} ms")
+    every = f"; all {rounds:,}: {micro / 1000:,.3f} ms" if rounds > 1 else ""
+    print(f"a {noun}: {total / rounds:,.0f} cycles, {micro / rounds:,.2f} us on a Bow{every}")
     return total / rounds
