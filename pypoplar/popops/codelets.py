@@ -29,7 +29,13 @@ FILES = (
 
 @public
 def addCodelets(graph: Graph) -> None:
-    """Make the device code of popops known to the graph; once is enough, more does no harm."""
+    """Make the device code of popops known to the graph, which its calls need; once is enough, more does no harm.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no graph.
+    """
     check_graph("popops.addCodelets", graph)
     for file in FILES:
         graph.addCodelets(codelet_module(file))

@@ -48,13 +48,46 @@ def plan(
     options: Options,
     groupSize: int = 1,
 ) -> SlicePlan:
-    """How to spread a table of `numEntries` entries of `outputSize` elements, of which so many are looked up or updated at once.
+    """How to spread a table over tiles, of which entries are looked up or updated.
 
-    The plan with the fewest cycles by the formulas of the codelets, for the largest of `numLookups`. With groups there are as many
-    such tables, each with lookups of its own. Options: ``usedForSlice`` and ``usedForUpdate`` [both true], one of which has to be
-    true; ``operationForUpdate`` ("none", "add", "max", "mul") ["add"]; ``availableMemoryProportion`` [0.6], the part of a tile's
-    memory for temporary variables; ``indicesDistribution`` ("uniform", "onePoint") ["uniform"], which cycles are estimated by;
-    ``indicesAreSorted``, ``validateIndices`` [false], ``partialType`` of additions, ``planConstraints``, JSON with splits.
+    The plan with the fewest cycles by the formulas of the codelets, for the largest of `numLookups`.
+
+    Parameters
+    ----------
+    dataType:
+        The element type of the table.
+    numEntries:
+        Its rows, 1 at least.
+    outputSize:
+        Elements of a row, 1 at least.
+    numLookups:
+        How many rows are looked up or updated at once, in one call or another.
+    options:
+        Known are
+
+        - ``usedForSlice`` and ``usedForUpdate`` (true), one of which has to be true.
+        - ``operationForUpdate`` ("add"): "none", "add", "max" or "mul".
+        - ``availableMemoryProportion`` (0.6): the part of a tile's memory for temporary variables, 0 to 1.
+        - ``indicesDistribution`` ("uniform"): what cycles are estimated by, "uniform" or "onePoint".
+        - ``indicesAreSorted`` (false): indices come in ascending order; calls are given the option, too.
+        - ``partialType``: the type that updates are added up in, "half" or "float"; by default that of the table.
+        - ``planConstraints``: splits that a plan has to have, as JSON such as ``{"slicedDimSplit": 4}``.
+        - ``validateIndices``, ``remapOutOfBoundIndices`` and ``paddingIndexUsed`` (false): they are for the calls, see
+          `multiSlice`.
+    groupSize:
+        How many such tables there are, each with lookups of its own.
+
+    Returns
+    -------
+    SlicePlan
+        For `createSliceableTensor`, `multiSlice`, `multiUpdateAdd` and their kin.
+
+    Raises
+    ------
+    PoplibsError
+        For a plan for nothing, numbers below 1, ``partialType`` half of FLOATs, and constraints that no plan has.
+    InvalidOption
+        For other options.
     """
     call = "popops.embedding.plan"
     chosen = SliceOptions.read(call, options)
@@ -90,7 +123,23 @@ def plan(
 @public
 @frozen(init=False)
 class SlicePlanningParameters:
-    """The arguments of `plan`: ``(graph, dataType[, groupSize], numEntries, outputSize, numLookups, optionFlags)``."""
+    """The arguments of `plan`: ``(graph, dataType[, groupSize], numEntries, outputSize, numLookups, optionFlags)``.
+
+    Parameters
+    ----------
+    dataType:
+        The element type of the table.
+    numEntries:
+        Its rows, 1 at least.
+    outputSize:
+        Elements of a row, 1 at least.
+    numLookups:
+        How many rows are looked up or updated at once, in one call or another.
+    optionFlags:
+        The options of `plan`.
+    groupSize:
+        How many such tables there are. In its form it stands behind `dataType`.
+    """
 
     graph: Graph
     dataType: ElementType
@@ -132,7 +181,25 @@ class SlicePlanningParameters:
 
 @public
 def planMultiple(spds: SequenceOf[SlicePlanningParameters]) -> list[SlicePlan]:
-    """`plan` for each of several sets of parameters, in their order."""
+    """`plan` for each of several sets of parameters.
+
+    Parameters
+    ----------
+    spds:
+        The sets.
+
+    Returns
+    -------
+    list[SlicePlan]
+        A plan for each, in their order.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no list of `SlicePlanningParameters`.
+    PoplibsError
+        As `plan`.
+    """
     if not isinstance(spds, SequenceOf):
         raise PoplarTypeError(f"popops.embedding.planMultiple takes a list of SlicePlanningParameters, got {spds!r}")
     for parameters in spds:

@@ -22,7 +22,11 @@ COMPLETE = [
     "pypoplar:"
     "ComputeSet DataStream FieldRef Function Graph HostFunction RemoteBuffer ReplicatedStreamMode Tensor TensorCloneMethod "
     "UpsampleMethod VariableMappingMethod VertexIntrospector VertexPerfEstimate VertexRange VertexRef append concat stack",
+    "pypoplar.popops",
+    "pypoplar.popops.embedding",
     "pypoplar.popops.expr",
+    "pypoplar.popops.padding",
+    "pypoplar.popops.rearrange",
     "pypoplar.pva:openReport",
 ]
 """Modules, or single names of them, whose docstrings are held to it."""

@@ -43,13 +43,36 @@ def cast(
     cs: ComputeSet | None = None,
     debugContext: str | None = None,
 ) -> Tensor | Program | None:
-    """The elements of `src` as another type: as a new tensor of type `dstType`, mapped like `src`, or into the tensor `dst`.
+    """The elements of `src` as another type: as a new tensor of type `dstType`, or in the tensor `dst`.
 
-    `prog` is extended, or vertices are added to the compute set `cs`; with `dst` alone the result is the program that does it.
-    Floats become integers by cutting towards 0, held at the ends of the range; integers wrap; what is not 0 becomes true. To the
-    same type, and between INT and UNSIGNED_INT, a program is a copy. `PoplibsError` where `dst` has another shape, and where it has
-    elements of `src` that a compute set would read.
+    Floats become integers by cutting towards 0, held at the ends of the range; integers wrap; what is not 0 becomes true. To
+    the same type, and between INT and UNSIGNED_INT, a program is a copy.
 
+    Parameters
+    ----------
+    src:
+        A tensor of any shape and type.
+    dstType:
+        The type of a new tensor.
+    dst:
+        A tensor of the shape of `src` instead, whose type decides.
+    cs:
+        A compute set that vertices are added to instead of `prog`, which is extended; the caller executes it.
+
+    Returns
+    -------
+    Tensor | Program | None
+        The new tensor, mapped like `src`. With `dst` alone the program that makes the cast, and None with `dst` and `cs`.
+
+    Raises
+    ------
+    PoplibsError
+        If `dst` has another shape or cannot be written, or has elements of `src` that a compute set would read.
+    InvalidTileMapping
+        If an element of `src` or `dst` has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import INT, popops, program, testing
     >>> def compute(graph, x):
@@ -82,7 +105,24 @@ def cast(
 
 @public
 def castWithOutput(graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
-    """The elements of `src` into `dst`, which has its shape, as the type of `dst`; `prog` is extended."""
+    """The elements of `src` in `dst`, as the type of `dst`; `prog` is extended.
+
+    How values change is told by `cast`. Where `dst` has elements of `src`, they are copied before.
+
+    Parameters
+    ----------
+    src:
+        A tensor of any shape and type.
+    dst:
+        A tensor of that shape, of the type that is wanted.
+
+    Raises
+    ------
+    PoplibsError
+        If `dst` has another shape, or holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of either has no tile.
+    """
     check_call("popops.castWithOutput", graph, prog, debugContext)
     check_operands("popops.castWithOutput", graph, src, dst)
     _write("castWithOutput", graph, src, dst, prog, debugContext)
@@ -94,7 +134,26 @@ def checkAccuracyWhenCast(
 ) -> Tensor:
     """Whether the one element of `input` keeps its value as `outputType` but for a relative error below `tolerance`.
 
-    The result is a BOOL of shape []. FLOAT to HALF and back; an exact value does, infinities and NaN do not. `prog` is extended.
+    A value that the other type has exactly does; infinities and NaN do not.
+
+    Parameters
+    ----------
+    input:
+        A tensor of one element, FLOAT or HALF.
+    outputType:
+        HALF for a FLOAT, FLOAT for a HALF.
+    tolerance:
+        The error allowed as a part of the value, 0 at least.
+
+    Returns
+    -------
+    Tensor
+        A new BOOL of shape [], which is known when `prog` has run.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, several elements, or a negative or no tolerance.
     """
     call = "popops.checkAccuracyWhenCast"
     check_call(call, graph, prog, debugContext)

@@ -24,6 +24,27 @@ def createOutputForElementWiseOp(
     It is mapped like the input whose fullest tile has the fewest elements; of equal ones like the one on most tiles,
     then the one in fewest pieces. Inputs that hold an element twice do not count; without any other, the mapping is
     linear.
+
+    Parameters
+    ----------
+    inputs:
+        One tensor at least, all of one shape, with tiles.
+    outputType:
+        The type of the new tensor.
+
+    Returns
+    -------
+    Tensor
+        A new variable of the inputs' shape, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For no inputs, and inputs of different shapes.
+    PoplarTypeError
+        For what is no tensor of the graph or no element type.
+    InvalidTileMapping
+        If an element of an input has no tile.
     """
     call = "popops.createOutputForElementWiseOp"
     check_graph(call, graph)

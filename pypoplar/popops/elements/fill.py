@@ -48,10 +48,35 @@ def fill(  # noqa: PLR0913 (PopLibs' arguments)
     mapping: SequenceOf[Regions] | None = None,
     debugContext: str | None = None,
 ) -> None:
-    """Set all elements of `t` to a value of its type; `prog` is extended. Each tile fills what it holds.
+    """Set all elements of `t` to a value of its type; each tile fills what it holds.
 
-    Or add vertices to the compute set `fillCS`: on one tile for all of `t` or the regions `tileRegions` of it flattened, or on each
-    tile for its regions in `mapping`. `PoplarTypeError` for a value that the type has not.
+    With a Sequence that is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it,
+    or by a mapping.
+
+    Parameters
+    ----------
+    t:
+        The tensor that is filled.
+    fillValue:
+        A number of the type of `t`, or a bool.
+    fillCS:
+        A compute set instead of `prog`, which the caller executes.
+    tile:
+        The tile of its vertices.
+    tileRegions:
+        Intervals of `t` flattened, which that tile fills; without them all of it.
+    mapping:
+        For each tile its intervals of `t` flattened, instead of one tile.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a value that the type does not have.
+    PoplibsError
+        If `t` holds an element twice or a constant, for a tile beyond those of the target, and for regions beyond `t` or with
+        an element twice.
+    InvalidTileMapping
+        With a Sequence, if an element of `t` has no tile.
     """
     _Filling("popops.fill", graph, t, fillValue).build(prog, fillCS, tile, tileRegions, mapping, below(debugContext, "fill"))
 
@@ -75,10 +100,31 @@ def zero(
     mapping: SequenceOf[Regions] | None = None,
     debugContext: str | None = None,
 ) -> None:
-    """Set all elements of `t` to 0, of a BOOL to false; `prog` is extended. Each tile fills what it holds.
+    """Set all elements of `t` to 0, of a BOOL to false; each tile fills what it holds.
 
-    Or add vertices to the compute set `zeroCS`: on one tile for all of `t` or the regions `tileRegions` of it flattened, or on each
-    tile for its regions in `mapping`.
+    With a Sequence that is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it,
+    or by a mapping.
+
+    Parameters
+    ----------
+    t:
+        The tensor that is filled.
+    zeroCS:
+        A compute set instead of `prog`, which the caller executes.
+    tile:
+        The tile of its vertices.
+    tileRegions:
+        Intervals of `t` flattened, which that tile fills; without them all of it.
+    mapping:
+        For each tile its intervals of `t` flattened, instead of one tile.
+
+    Raises
+    ------
+    PoplibsError
+        If `t` holds an element twice or a constant, for a tile beyond those of the target, and for regions beyond `t` or with
+        an element twice.
+    InvalidTileMapping
+        With a Sequence, if an element of `t` has no tile.
     """
     _Filling("popops.zero", graph, t, 0).build(prog, zeroCS, tile, tileRegions, mapping, below(debugContext, "zero"))
 

@@ -56,11 +56,47 @@ def map(
 ) -> Tensor | list[Tensor]:
     """The value of an expression for each element of tensors, as a new tensor; `prog` is extended.
 
-    `expr` is a tree of `popops.expr`, whose ``_1`` is the first of the tensors `ts`; of a list of trees the result is a list of
-    tensors. Or `op` is an operation's type such as ``UnaryOpType.EXPONENT``, before its operands. Shapes are broadcast as NumPy
-    does. A tree becomes one codelet, unless the option ``enableGenerateCodelet`` is false: then each operation is a compute set of
-    its own, with the same bits.
+    Shapes are broadcast as NumPy does. A tree becomes one codelet, that is, one superstep.
 
+    Parameters
+    ----------
+    op:
+        The type of an operation, such as ``UnaryOpType.EXPONENT``, whose operands follow.
+    t:
+        The operand of an operation of one.
+    options:
+        Known are
+
+        - ``enableGenerateCodelet`` (true): false makes each operation a compute set of its own, with the same bits.
+        - ``forceGenerateCodelet`` (false): true takes back the false of the first.
+        - ``enableVectorBroadcastOptimisations`` and ``enableExpressionOptimizations``: they change nothing here.
+    a, b, c:
+        The operands of an operation of two or three.
+    exprs:
+        Several trees, each with a result.
+    ts:
+        The tensors, the first of which is ``_1``. An operation's type takes the first ones.
+    expr:
+        A tree of `popops.expr`, or an operation's type.
+
+    Returns
+    -------
+    Tensor | list[Tensor]
+        A new tensor of the common shape, mapped like one of the tensors that are read, as `createOutputForElementWiseOp` says;
+        a list of them for `exprs`.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes without a common one, types that an operation does not have or that differ, a constant that the type does not
+        have, a placeholder beyond the tensors, and no tensors.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    InvalidOption
+        For other options.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> from pypoplar.popops.expr import _1, _2, Max
@@ -100,8 +136,37 @@ def mapInPlace(
 ) -> None: ...
 @overloaded("popops.mapInPlace")
 def mapInPlace(graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any) -> None:
-    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many.
+    """The value of an expression for each element, in the place of the first tensor; `prog` is extended.
 
+    Of several expressions the values are in the places of the first so many tensors, which all are read before.
+
+    Parameters
+    ----------
+    op:
+        The type of an operation, such as ``UnaryOpType.EXPONENT``, whose operands follow.
+    t:
+        The operand of an operation of one.
+    options:
+        As for `map`.
+    a, b, c:
+        The operands of an operation of two or three.
+    exprs:
+        Several trees.
+    ts:
+        The tensors, the first of which is ``_1``.
+    expr:
+        A tree of `popops.expr`, or an operation's type.
+
+    Raises
+    ------
+    PoplibsError
+        As for `map`; if a result does not have shape and type of the tensor whose place it takes, if that holds an element
+        twice or a constant, and if two of them have an element in common.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> from pypoplar.popops.expr import _1, _2
@@ -145,14 +210,65 @@ def mapWithOutput(
 def mapWithOutput(
     graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any
 ) -> None:
-    """The value of an expression for each element, in `out`, of the common shape and its type; or the values of several."""
+    """The value of an expression for each element, in a tensor that is given; `prog` is extended.
+
+    Parameters
+    ----------
+    op:
+        The type of an operation, such as ``UnaryOpType.EXPONENT``, whose operands follow.
+    in_:
+        The operand of an operation of one.
+    out:
+        The tensor that is written: of the common shape, and of the type of the value.
+    options:
+        As for `map`.
+    a, b, c:
+        The operands of an operation of two or three.
+    exprs:
+        Several trees.
+    ts:
+        The tensors, the first of which is ``_1``.
+    outs:
+        A tensor for each of several trees.
+    expr:
+        A tree of `popops.expr`, or an operation's type.
+
+    Raises
+    ------
+    PoplibsError
+        As for `map`; if a value does not fit into its tensor, if that holds an element twice or a constant, if two have an
+        element in common, and for another number of tensors than trees.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     outs = list(given.pop("outs")) if "outs" in given else [given.pop("out")]
     _call("mapWithOutput", graph, prog, debugContext, options, given).into(*outs)
 
 
 @public
 def outputGeneratedCodelet(target: Target, expr: Tree, ts: Tensors, options: Options | None, os: TextIO) -> None:
-    """Write the Python text of the codelet that `map` would make of an expression over tensors to `os`, a file for instance."""
+    """Write the Python text of the codelet that `map` would make of an expression over tensors.
+
+    Parameters
+    ----------
+    target:
+        The target of the graph; codelets are the same for all.
+    expr:
+        A tree of `popops.expr`, or an operation's type.
+    ts:
+        The tensors: their types and shapes decide.
+    options:
+        As for `map`.
+    os:
+        A text file, or what has its method `write`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `map`.
+    PoplarTypeError
+        If `os` cannot be written to, or `target` is none.
+    """
     if not isinstance(target, Target):
         raise PoplarTypeError(f"popops.outputGeneratedCodelet: target is a Target such as graph.getTarget(), got {target!r}")
     if not callable(getattr(os, "write", None)):

@@ -34,7 +34,15 @@ Scale = float | Tensor
 
 
 class ScaledAddSpecialisation(Enum):
-    """What becomes of A: DEFAULT scales it by `scaleA`, X_MINUS_AX_PLUS_BY takes `scaleA` A from it."""
+    """What becomes of the first tensor of `scaledAddTo`.
+
+    Attributes
+    ----------
+    DEFAULT:
+        It is multiplied by `scaleA`.
+    X_MINUS_AX_PLUS_BY:
+        `scaleA` times itself is taken from it.
+    """
 
     DEFAULT = "DEFAULT"
     X_MINUS_AX_PLUS_BY = "X_MINUS_AX_PLUS_BY"
@@ -79,16 +87,39 @@ def scaledAddTo(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     """A += scaleB B for each element, or A = scaleA A + scaleB B, or A = A - scaleA A + scaleB B; `prog` is extended.
 
-    A and B have one shape and are FLOAT, HALF, INT or UNSIGNED_INT, not necessarily the same. Scales are numbers, or tensors of one
-    element. `speciality` X_MINUS_AX_PLUS_BY, for FLOAT and HALF, gives the third. The work is done where A lives.
+    The work is done where A lives. For FLOAT and HALF the sum is taken in float and rounded once to the type of A. For
+    integers, which wrap, B and the scales become that type first. B of integers becomes the type of A as well.
 
-    For FLOAT and HALF the sum is taken in float and rounded once to A's type. For integers, which wrap, B and the scales become A's
-    type first: a number has to be one of them. B of integers becomes A's type as well. Options:
+    Parameters
+    ----------
+    A:
+        What is written: FLOAT, HALF, INT or UNSIGNED_INT.
+    B:
+        A tensor of the shape of A, of one of these types, not necessarily the same.
+    scaleB:
+        A number, or a tensor of one element of these types. Of integers a number has to be one of the type of A.
+    scaleA:
+        As `scaleB`; without it A is taken as it is.
+    speciality:
+        X_MINUS_AX_PLUS_BY, for FLOAT and HALF, gives the third of the formulas.
+    options:
+        Known are
 
-    - ``scaleFloatToHalfTolerance`` (1e-6): where A and B are HALF, numbers that are HALFs but for a smaller relative error are
-      taken as such, both or none. Scales in tensors are taken as they are.
-    - ``optimizeForSpeed`` (false): changes nothing. What it would have in memory to be faster is not modelled.
+        - ``scaleFloatToHalfTolerance`` (1e-6): where A and B are HALF, numbers that are HALFs but for a smaller relative error
+          are taken as such, both or none. Scales in tensors are taken as they are.
+        - ``optimizeForSpeed`` (false): changes nothing. What it would have in memory to be faster is not modelled.
 
+    Raises
+    ------
+    PoplibsError
+        For other types, two shapes, a scale of several elements or that is NaN, and if A holds an element twice or a constant.
+    PoplarTypeError
+        For a scale that the type does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, a, b):
@@ -130,7 +161,32 @@ def scaledSubtractFrom(
     debugContext: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """A -= scaleB B for each element, or A = scaleA A - scaleB B; `prog` is extended. All else is as for `scaledAddTo`."""
+    """A -= scaleB B for each element, or A = scaleA A - scaleB B; `prog` is extended.
+
+    Types and rounding are those of `scaledAddTo`.
+
+    Parameters
+    ----------
+    A:
+        What is written: FLOAT, HALF, INT or UNSIGNED_INT.
+    B:
+        A tensor of the shape of A, of one of these types.
+    scaleB:
+        A number, or a tensor of one element.
+    scaleA:
+        As `scaleB`; without it A is taken as it is.
+    options:
+        As for `scaledAddTo`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `scaledAddTo`.
+    PoplarTypeError
+        For a scale that the type does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     debug, tolerance = below(debugContext, "AddTo"), _tolerance("popops.scaledSubtractFrom", options)
     ScaledSum("popops.scaledSubtractFrom", graph, A, B, scaleA, scaleB, prog, debug, tolerance, subtracts=True).build()
 

@@ -23,10 +23,33 @@ def select(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The element of A where `conditions`, which are BOOL, hold, else that of B, as a new tensor; `prog` is extended.
+    """The element of A where `conditions` hold, else that of B, as a new tensor; `prog` is extended.
 
-    A and B have one type, any that there is. Shapes are broadcast as NumPy does; an operand may be a number, but not both A and B.
+    A and B have one type: FLOAT, HALF, BOOL or one of the integers. Shapes are broadcast as NumPy does.
 
+    Parameters
+    ----------
+    A, B:
+        Tensors; one of the two may be a number of the other's type.
+    conditions:
+        A BOOL tensor, or a bool.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the operands' common shape and the type of A, mapped like an operand, as `createOutputForElementWiseOp` says.
+
+    Raises
+    ------
+    PoplibsError
+        For two types, for conditions that are not BOOL, for shapes without a common one, and for two numbers.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, a, b, chosen):
@@ -50,7 +73,26 @@ def selectInPlace(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """The elements of B in the place of those of A where `conditions` do not hold; see `select`."""
+    """The elements of B in the place of those of A where `conditions` do not hold; `prog` is extended.
+
+    Parameters
+    ----------
+    A:
+        What is written.
+    B:
+        A tensor of the type of A that is broadcast to its shape, or a number of that type.
+    conditions:
+        A BOOL tensor that is broadcast to the shape of A, or a bool.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        As for `select`; if the common shape is not that of A, and if A holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     replace_first("selectInPlace", SELECT, graph, [A, B, conditions], prog, debugContext, options)
 
 
@@ -65,7 +107,24 @@ def selectWithOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """`select` into `out`, which has the operands' common shape and the type of A."""
+    """The element of A where `conditions` hold, else that of B, in `out`; `prog` is extended.
+
+    Parameters
+    ----------
+    A, B, conditions:
+        As for `select`.
+    out:
+        Of the operands' common shape and the type of A; it has tiles.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        As for `select`; if `out` has another shape or type, or holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     write_result("selectWithOutput", SELECT, graph, [A, B, conditions], out, prog, debugContext, options)
 
 
@@ -81,7 +140,26 @@ def clamp(
 ) -> Tensor:
     """``min(max(value, minimum), maximum)`` for each element, as a new tensor; `prog` is extended.
 
-    All have one type: FLOAT, HALF, INT or UNSIGNED_INT. Shapes are broadcast as NumPy does; an operand may be a number.
+    All have one type: FLOAT, HALF, INT or UNSIGNED_INT. Shapes are broadcast as NumPy does.
+
+    Parameters
+    ----------
+    values, minimums, maximums:
+        Tensors, or numbers of that type; one is a tensor at least.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the operands' common shape and type, mapped like an operand, as `createOutputForElementWiseOp` says.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, two types, shapes without a common one, and no tensor.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     return plain_result("clamp", CLAMP, graph, [values, minimums, maximums], prog, debugContext, options)
 
@@ -96,7 +174,24 @@ def clampInPlace(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """`clamp` in the place of `values`."""
+    """``min(max(value, minimum), maximum)`` for each element, in the place of `values`; `prog` is extended.
+
+    Parameters
+    ----------
+    values:
+        What is written: FLOAT, HALF, INT or UNSIGNED_INT.
+    minimums, maximums:
+        Tensors of its type that are broadcast to its shape, or numbers of that type.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        As for `clamp`; if the common shape is not that of `values`, and if that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     replace_first("clampInPlace", CLAMP, graph, [values, minimums, maximums], prog, debugContext, options)
 
 
@@ -111,5 +206,22 @@ def clampWithOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """`clamp` into `out`, which has the operands' common shape and type."""
+    """``min(max(value, minimum), maximum)`` for each element, in `out`; `prog` is extended.
+
+    Parameters
+    ----------
+    values, minimums, maximums:
+        As for `clamp`.
+    out:
+        Of the operands' common shape and type; it has tiles.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        As for `clamp`; if `out` has another shape or type, or holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     write_result("clampWithOutput", CLAMP, graph, [values, minimums, maximums], out, prog, debugContext, options)

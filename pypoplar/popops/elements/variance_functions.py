@@ -47,8 +47,33 @@ def varianceToInvStdDev(
 ) -> Tensor:
     """1 over the square root of a variance plus `epsilon`, for each element, as a new tensor; `prog` is extended.
 
-    The result is of `dstType`, FLOAT or HALF; in the form with a debug name and options in its place it has the type of `variance`.
-    `epsilon` is a number, or a tensor of that type; FLOAT and HALF. Where the types differ it is computed in FLOAT.
+    Where the type of the result is another than that of the operand, it is computed in FLOAT.
+
+    Parameters
+    ----------
+    epsilon:
+        A number, or a tensor of the operand's type that is broadcast with it.
+    src:
+        The variance, FLOAT or HALF, of the form with `dstType`.
+    variance:
+        The variance, FLOAT or HALF, of the form with `options`, whose result has its type. It may be a number if `epsilon` is a
+        tensor.
+    dstType:
+        The type of the result, FLOAT or HALF.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the operands' common shape, mapped like one of them.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, and for shapes without a common one.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     if src is None:
         return plain_result("varianceToInvStdDev", TO_INVERSE, graph, [variance, epsilon], prog, debugContext, options)
@@ -59,7 +84,25 @@ def varianceToInvStdDev(
 def varianceToInvStdDevInPlace(
     graph: Graph, variance: Tensor, epsilon: Operand, prog: Sequence, debugContext: str | None = None, options: Options = None
 ) -> None:
-    """1 over the square root of a variance plus `epsilon`, in the place of `variance`; FLOAT or HALF."""
+    """1 over the square root of a variance plus `epsilon`, in the place of `variance`; `prog` is extended.
+
+    Parameters
+    ----------
+    variance:
+        What is written: FLOAT or HALF.
+    epsilon:
+        A number, or a tensor of its type that is broadcast to its shape.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, if the common shape is not that of `variance`, and if that holds an element twice or a
+        constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     replace_first("varianceToInvStdDevInPlace", TO_INVERSE, graph, [variance, epsilon], prog, debugContext, options)
 
 
@@ -73,7 +116,24 @@ def varianceToInvStdDevWithOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """1 over the square root of a variance plus `epsilon`, into `out`; all of one type, FLOAT or HALF."""
+    """1 over the square root of a variance plus `epsilon`, in `out`; `prog` is extended.
+
+    Parameters
+    ----------
+    variance, epsilon:
+        Tensors of one type, FLOAT or HALF, which are broadcast; one of the two may be a number.
+    out:
+        Of the operands' common shape and type; it has tiles.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, and for an `out` of another shape or type, or that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     write_result("varianceToInvStdDevWithOutput", TO_INVERSE, graph, [variance, epsilon], out, prog, debugContext, options)
 
 
@@ -108,7 +168,32 @@ def invStdDevToVariance(
 ) -> Tensor:
     """1 over the square of an inverse standard deviation, minus `epsilon`, for each element, as a new tensor; `prog` is extended.
 
-    Types are as for `varianceToInvStdDev`, but for `dstType`, which is FLOAT by default.
+    Where the type of the result is another than that of the operand, it is computed in FLOAT.
+
+    Parameters
+    ----------
+    epsilon:
+        A number, or a tensor of the operand's type that is broadcast with it.
+    src:
+        The inverse standard deviation, FLOAT or HALF, of the form with `dstType`.
+    invStdDev:
+        The same of the form with `options`, whose result has its type. It may be a number if `epsilon` is a tensor.
+    dstType:
+        The type of the result, FLOAT or HALF.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the operands' common shape, mapped like one of them.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, and for shapes without a common one.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     if src is None:
         return plain_result("invStdDevToVariance", TO_VARIANCE, graph, [invStdDev, epsilon], prog, debugContext, options)
@@ -119,7 +204,25 @@ def invStdDevToVariance(
 def invStdDevToVarianceInPlace(
     graph: Graph, invStdDev: Tensor, epsilon: Operand, prog: Sequence, debugContext: str | None = None, options: Options = None
 ) -> None:
-    """1 over the square of an inverse standard deviation, minus `epsilon`, in the place of `invStdDev`; FLOAT or HALF."""
+    """1 over the square of an inverse standard deviation, minus `epsilon`, in the place of `invStdDev`; `prog` is extended.
+
+    Parameters
+    ----------
+    invStdDev:
+        What is written: FLOAT or HALF.
+    epsilon:
+        A number, or a tensor of its type that is broadcast to its shape.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, if the common shape is not that of `invStdDev`, and if that holds an element twice or a
+        constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     replace_first("invStdDevToVarianceInPlace", TO_VARIANCE, graph, [invStdDev, epsilon], prog, debugContext, options)
 
 
@@ -133,7 +236,24 @@ def invStdDevToVarianceWithOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """1 over the square of an inverse standard deviation, minus `epsilon`, into `out`; all of one type, FLOAT or HALF."""
+    """1 over the square of an inverse standard deviation, minus `epsilon`, in `out`; `prog` is extended.
+
+    Parameters
+    ----------
+    invStdDev, epsilon:
+        Tensors of one type, FLOAT or HALF, which are broadcast; one of the two may be a number.
+    out:
+        Of the operands' common shape and type; it has tiles.
+    options:
+        As for `map`; of a single operation they change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for two types, and for an `out` of another shape or type, or that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     write_result("invStdDevToVarianceWithOutput", TO_VARIANCE, graph, [invStdDev, epsilon], out, prog, debugContext, options)
 
 

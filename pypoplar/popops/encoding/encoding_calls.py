@@ -28,8 +28,19 @@ ENCODED = (FLOAT, HALF, INT, UNSIGNED_INT)
 def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContext: str | None = None) -> None:
     """Fill the vector `t` of INTs or UNSIGNED_INTs with `startInteger` and the numbers that follow it; `prog` is extended.
 
-    `t` has tiles, each of which fills what it holds. `PoplibsError` for another rank or type, and for numbers that the type
-    does not have.
+    Parameters
+    ----------
+    t:
+        A vector or scalar of INTs or UNSIGNED_INTs. Each tile fills what it holds.
+    startInteger:
+        The first number.
+
+    Raises
+    ------
+    PoplibsError
+        For another rank or type, for a `t` that cannot be written, and for numbers that the type does not have.
+    InvalidTileMapping
+        If an element of `t` has no tile.
     """
     check_call("popops.iota", graph, prog, debugContext)
     check_own("popops.iota", graph, t=t)
@@ -80,9 +91,23 @@ def encodeOneHot(
 ) -> None:
     """Write one-hot vectors to the rows of `encoded`: the element at a row's index is `on`, the others are `off`.
 
-    `indices` [rows] are INT or UNSIGNED_INT, `encoded` [rows, columns] FLOAT, HALF, INT or UNSIGNED_INT; `on` and `off` have one
-    element of its type, and are 1 and 0 if they are left out. A row whose index is no column, such as MASKED_LABEL_CODE (-1 as an
-    INT), is `off` throughout. `encoded` has tiles; `prog` is extended. `PoplibsError` for other shapes and types.
+    A row whose index is no column, such as `MASKED_LABEL_CODE` (-1 as an INT), is `off` throughout.
+
+    Parameters
+    ----------
+    indices:
+        INT or UNSIGNED_INT [rows].
+    encoded:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], which is written; it has tiles.
+    on, off:
+        One element of the type of `encoded` each; without them they are 1 and 0.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `encoded` cannot be written.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     check_own("popops.encodeOneHot", graph, indices, encoded, *(value for value in (on, off) if value is not None))
     values: list[Tensor | int] = [1 if on is None else on, 0 if off is None else off]

@@ -44,9 +44,24 @@ def normalise_cycles(target: Target, pixels: int, type: ElementType) -> int:
 
 @public
 def createNormaliseImageInput(graph: Graph, type: ElementType, shape: Iterable[int], debugContext: str | None = None) -> Tensor:
-    """A new tensor of FLOATs, HALFs or UNSIGNED_CHARs whose last dimension are 3 channels, mapped as `normaliseImage` takes it.
+    """A new tensor of pixels, mapped as `normaliseImage` takes it.
 
-    Tiles hold whole pixels, in whole words.
+    Parameters
+    ----------
+    type:
+        FLOAT, HALF or UNSIGNED_CHAR.
+    shape:
+        Two dimensions at least, of which the last are 3 channels.
+
+    Returns
+    -------
+    Tensor
+        Spread over the tiles in whole pixels and whole words.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, or another last dimension.
     """
     call = "popops.createNormaliseImageInput"
     check_graph(call, graph)
@@ -69,12 +84,33 @@ def normaliseImage(
     scales: Tensor,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The pixels of `tIn`, 3 channels in the last dimension, as pixels of 4: ``(tIn * inScale - offsets) * scales``, and a zero.
+    """The pixels of `tIn` normalised, with a fourth channel of zeros: ``(tIn * inScale - offsets) * scales``; `seq` is extended.
 
-    `tIn` are FLOATs, HALFs or UNSIGNED_CHARs; the result, a new tensor, is HALF for UNSIGNED_CHARs, else of their type. `offsets`
-    and `scales` [3] have the type of the result, in which is computed. Each tile works on the pixels that it holds; `seq` is
-    extended.
-    `PoplibsError` where a pixel is on two tiles: `createNormaliseImageInput` makes a tensor whose pixels are not.
+    Each tile works on the pixels that it holds.
+
+    Parameters
+    ----------
+    seq:
+        The Sequence that is extended.
+    tIn:
+        FLOAT, HALF or UNSIGNED_CHAR ``[..., 3]``.
+    inScale:
+        A number other than 0.
+    offsets, scales:
+        One for each channel, [3], of the type of the result, in which is computed.
+
+    Returns
+    -------
+    Tensor
+        A new tensor ``[..., 4]``, HALF for UNSIGNED_CHARs, else of their type.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and shapes, an `inScale` that is 0 or no FLOAT, and where a pixel is on two tiles:
+        `createNormaliseImageInput` makes a tensor whose pixels are not.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.normaliseImage"
     check_call(call, graph, seq, debugContext)

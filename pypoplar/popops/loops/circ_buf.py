@@ -37,6 +37,25 @@ class CircBuf:
     """A buffer of the last `size` tensors of a type and shape that were added; each new one takes the place of the oldest.
 
     The index of the newest one is kept on the device. What has not been added yet is undefined.
+
+    Parameters
+    ----------
+    dataType:
+        The type of the tensors.
+    size:
+        How many of them the buffer holds, 1 at least.
+    shape:
+        The shape of each; it has elements.
+
+    Raises
+    ------
+    PoplibsError
+        For a size below 1, and a shape without elements.
+
+    Notes
+    -----
+    Entries are spread over all tiles in grains of 4 elements; a call of `add` or `prev` costs a superstep for the index and one
+    of a dynamic update or slice.
     """
 
     def __init__(
@@ -61,7 +80,25 @@ class CircBuf:
         graph.setTileMapping(self._index, 0)
 
     def prev(self, i: int, seq: Sequence, debugContext: str | None = None) -> Tensor:
-        """The tensor added `i` before the newest one, as a new tensor; `seq` is extended. `PoplibsError` if there is none."""
+        """The tensor added `i` before the newest one, as a new tensor; `seq` is extended.
+
+        Parameters
+        ----------
+        i:
+            0 for the newest, below the size.
+        seq:
+            The Sequence that is extended.
+
+        Returns
+        -------
+        Tensor
+            Of the shape and type of an entry; undefined if less have been added.
+
+        Raises
+        ------
+        PoplibsError
+            If the buffer does not hold so many.
+        """
         call = "CircBuf.prev"
         check_call(call, self._graph, seq, debugContext)
         if whole_number(call, "i", i) >= self._size:
@@ -80,7 +117,20 @@ class CircBuf:
         return pad(self._graph, entry.flatten(), 0, -self._padding, 0).reshape(self._shape)
 
     def add(self, t: Tensor, seq: Sequence, debugContext: str | None = None) -> None:
-        """Make `t` the newest entry; `seq` is extended. `PoplibsError` unless it has the buffer's shape and type."""
+        """Make a copy of `t` the newest entry, in the place of the oldest; `seq` is extended.
+
+        Parameters
+        ----------
+        t:
+            A tensor of the buffer's shape and type.
+        seq:
+            The Sequence that is extended.
+
+        Raises
+        ------
+        PoplibsError
+            For another shape or type.
+        """
         call = "CircBuf.add"
         check_call(call, self._graph, seq, debugContext)
         check_operands(call, self._graph, t)
@@ -95,11 +145,17 @@ class CircBuf:
         dynamicUpdate(self._graph, self._entries, entry, self._index, [1], [1], seq, below(debugContext, "CircBuf"))
 
     def getIndex(self) -> Tensor:
-        """The place of the newest entry in the buffer: an UNSIGNED_INT [1]."""
+        """The place of the newest entry in the buffer, on tile 0.
+
+        Returns
+        -------
+        Tensor
+            An UNSIGNED_INT [1], which changes when the program runs.
+        """
         return self._index
 
     def size(self) -> int:
-        """How many tensors the buffer holds."""
+        """How many tensors the buffer holds, those that are undefined yet included."""
         return self._size
 
     def getTileMapping(self) -> TileToTensorMapping:

@@ -41,10 +41,32 @@ def countedLoop(
     count: int | None = None,
     debugContext: str | None = None,
 ) -> Sequence:
-    """A loop whose numbers of rounds is known: for ``begin``, ``begin + step`` and so on below ``end``, or 0 to ``count - 1``.
+    """A loop whose number of rounds is known: for ``begin``, ``begin + step`` and so on below ``end``, or 0 to ``count - 1``.
 
-    `body` is called once, with the counter, an UNSIGNED_INT [1], and gives the program of a round. `PoplibsError` unless `begin`
-    is below `end` and `step` is at least 1.
+    Parameters
+    ----------
+    body:
+        A function of the counter, an UNSIGNED_INT [1] on tile 0, that gives the program of a round. It is called once.
+    begin:
+        The counter's first value, 0 at least.
+    end:
+        Where the counter ends, which it does not reach.
+    step:
+        What is added to the counter after a round, 1 at least.
+    count:
+        The number of rounds, instead of the three.
+
+    Returns
+    -------
+    Sequence
+        The loop, to be added to a program.
+
+    Raises
+    ------
+    PoplibsError
+        Unless ``begin < end``, both UNSIGNED_INTs, and `step` is at least 1.
+    PoplarTypeError
+        If `body` returns no program.
     """
     first, last = whole_number("popops.countedLoop", "begin", begin), end if count is None else count
     by = whole_number("popops.countedLoop", "step", step, 1)
@@ -70,7 +92,28 @@ def addForLoopCounterVertex(
 ) -> Tensor:
     """Extend `prog` by a step that adds `countStep` to `count`, on a tile, and gives 1 while it is not `countLimit`, then 0.
 
-    Both have one INT or UNSIGNED_INT. Returns the UNSIGNED_INT, to be asked by `program.RepeatWhileTrue`.
+    Parameters
+    ----------
+    count:
+        The counter, one INT or UNSIGNED_INT, which can be written.
+    countLimit:
+        Where the loop ends, one element of the type of `count`.
+    countStep:
+        A whole number of 32 bits other than 0.
+    tile:
+        The tile of the vertex and of the result.
+    di:
+        A name for what the call adds to the graph.
+
+    Returns
+    -------
+    Tensor
+        A new UNSIGNED_INT of shape [], to be asked by `program.RepeatWhileTrue`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, several elements or another tile, for a `count` that is a constant, and if both are one element.
     """
     call = "popops.addForLoopCounterVertex"
     check_call(call, graph, prog, di)
@@ -115,8 +158,31 @@ def countedForLoop(
 ) -> Sequence:
     """A loop whose end is known when it runs: `body` for `initialCount`, ``initialCount + countStep`` ..., until `countLimit`.
 
-    `countLimit`, and `count`, which `body` may read, have one INT or UNSIGNED_INT. The loop ends where the counter *equals* the
-    limit: one that it steps over is never reached.
+    The loop ends where the counter *equals* the limit: one that it steps over is never reached.
+
+    Parameters
+    ----------
+    initialCount:
+        The counter's first value, of the limit's type.
+    countLimit:
+        Where the loop ends, one INT or UNSIGNED_INT, read before each round.
+    countStep:
+        What is added after a round, a whole number of 32 bits other than 0.
+    body:
+        The program of a round.
+    count:
+        The counter, which `body` may read, of the limit's type; without it the call makes one on tile 0.
+
+    Returns
+    -------
+    Sequence
+        The loop, to be added to a program.
+
+    Raises
+    ------
+    PoplibsError
+        For other types or several elements, for an `initialCount` that the type does not have, for a `count` that is a
+        constant, and if both are one element.
     """
     call = "popops.countedForLoop"
     _check_counters(call, graph, count, countLimit, countStep)

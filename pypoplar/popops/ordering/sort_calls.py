@@ -14,8 +14,33 @@ from pypoplar.tracebacks import public
 
 @public
 def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """A new tensor with the elements of `t` in ascending order along dimension `dim`; `prog` is extended. See `topK`.
+    """A new tensor with the elements of `t` in ascending order along a dimension; `prog` is extended.
 
+    Parameters
+    ----------
+    t:
+        FLOAT, HALF, INT or UNSIGNED_INT.
+    dim:
+        The dimension whose elements are put in order.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `t`. Where NaNs come is open.
+
+    Raises
+    ------
+    PoplibsError
+        For another type.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+
+    Notes
+    -----
+    A `topK` of all elements of the dimension.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, x):
@@ -31,16 +56,52 @@ def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | 
 
 @public
 def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
-    """Put the elements of `t` in ascending order along dimension `dim`; `prog` is extended."""
+    """Put the elements of `t` in ascending order along a dimension; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        FLOAT, HALF, INT or UNSIGNED_INT, which is written.
+    dim:
+        The dimension whose elements are put in order.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and if `t` holds an element twice or a constant.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    """
     dimension = _check("popops.sortInPlace", graph, t, t, dim, prog, debugContext, written=True)
     prog.add(Copy(_sorted(graph, t, dimension, prog, debugContext), t))
 
 
 @public
 def sortKeyValue(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """A new tensor with the elements of `v` in the order that sorts `k`, of its shape, along dimension `dim`; `prog` is extended.
+    """A new tensor with the elements of `v` in the order that sorts `k` along a dimension; `prog` is extended.
 
-    In which order elements of equal keys stand is open.
+    In which order values of equal keys stand is open.
+
+    Parameters
+    ----------
+    k:
+        The keys: FLOAT, HALF, INT or UNSIGNED_INT.
+    v:
+        The values, of one of these types and the shape of `k`.
+    dim:
+        The dimension along which keys are compared.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `v`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and for two shapes.
+    PoplarIndexError
+        For a dimension that `k` does not have.
     """
     dimension = _check("popops.sortKeyValue", graph, k, v, dim, prog, debugContext)
     return _sorted_pair(graph, k, v, dimension, prog, debugContext)[1]
@@ -48,7 +109,24 @@ def sortKeyValue(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, d
 
 @public
 def sortKeyValueInPlace(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
-    """Put the elements of `k` in ascending order along dimension `dim`, and those of `v`, of its shape, in theirs."""
+    """Put the elements of `k` in ascending order along a dimension, and those of `v` in theirs; `prog` is extended.
+
+    Parameters
+    ----------
+    k:
+        The keys: FLOAT, HALF, INT or UNSIGNED_INT, which are written.
+    v:
+        The values, of one of these types and the shape of `k`, which are written.
+    dim:
+        The dimension along which keys are compared.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, for two shapes, and if either holds an element twice or a constant.
+    PoplarIndexError
+        For a dimension that `k` does not have.
+    """
     dimension = _check("popops.sortKeyValueInPlace", graph, k, v, dim, prog, debugContext, written=True)
     keys, values = _sorted_pair(graph, k, v, dimension, prog, debugContext)
     prog.add(Copy(keys, k))

@@ -41,7 +41,17 @@ TYPES = (FLOAT, HALF, INT, UNSIGNED_INT)
 
 
 class SortOrder(Enum):
-    """In which order elements are wanted: any, ascending, descending."""
+    """In which order the elements of a top-k are wanted.
+
+    Attributes
+    ----------
+    NONE:
+        In any order; this is cheapest.
+    ASCENDING:
+        The smallest first.
+    DESCENDING:
+        The largest first.
+    """
 
     NONE = "NONE"
     ASCENDING = "ASCENDING"
@@ -50,7 +60,19 @@ class SortOrder(Enum):
 
 @define
 class TopKParams:
-    """The `k` elements that are `largest`, else smallest, in a `sortOrder`; with `stableSort` equal ones keep their order."""
+    """Which elements `topK` takes, and in which order they stand.
+
+    Parameters
+    ----------
+    k:
+        How many elements of each row, 0 to all.
+    largest:
+        Whether the largest are taken, else the smallest.
+    sortOrder:
+        The order of the result.
+    stableSort:
+        Whether equal elements keep their order; of `topKWithPermutation` with an order.
+    """
 
     k: int
     largest: bool
@@ -62,7 +84,29 @@ class TopKParams:
 def createTopKInput(
     graph: Graph, type: ElementType, shape: Iterable[int], params: TopKParams, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor mapped as the first step of a top-k with these parameters, in its last dimension, reads it."""
+    """A new tensor mapped as the first step of a top-k in its last dimension reads it.
+
+    Parameters
+    ----------
+    type:
+        FLOAT, HALF, INT or UNSIGNED_INT.
+    shape:
+        One dimension at least.
+    params:
+        What the top-k will be called with.
+
+    Returns
+    -------
+    Tensor
+        A variable of that shape; without elements it is left unmapped.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, no dimension, or a `k` beyond the last one.
+    PoplarTypeError
+        If `params` is no `TopKParams` with a `SortOrder`.
+    """
     call = "popops.createTopKInput"
     check_graph(call, graph)
     check_debug(call, debugContext)
@@ -91,11 +135,35 @@ def createTopKInput(
 
 @public
 def topK(graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str | None = None) -> Tensor:
-    """The `params.k` largest or smallest elements of each row of `t` (of its last dimension), FLOAT, HALF, INT or UNSIGNED_INT.
+    """The `params.k` largest or smallest elements of each row of `t`, that is, of its last dimension; `prog` is extended.
 
-    Returns a new tensor whose last dimension is `k`; `prog` is extended. Where NaNs come is open. `PoplibsError` for a `k` beyond
-    the last dimension.
+    Where NaNs come is open. `TopKParams.stableSort` changes nothing here.
 
+    Parameters
+    ----------
+    t:
+        FLOAT, HALF, INT or UNSIGNED_INT of one dimension at least.
+    params:
+        How many, which and in which order.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the type and shape of `t`, but for the last dimension, which is `k`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, a scalar, and a `k` beyond the last dimension.
+    PoplarTypeError
+        If `params` is no `TopKParams` with a `SortOrder`.
+
+    Notes
+    -----
+    A bitonic network: each of its steps is a superstep that compares pairs of all rows at once. HALF is compared as FLOAT.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, x):
@@ -115,10 +183,27 @@ def topK(graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugConte
 def topKKeyValue(
     graph: Graph, prog: Sequence, keys: Tensor, values: Tensor, params: TopKParams, debugContext: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The `params.k` largest or smallest elements of each row of `keys`, and those of `values`, of its shape, in the same places.
+    """The `params.k` largest or smallest elements of each row of `keys`, and the values in the same places; `prog` is extended.
 
-    Returns two new tensors whose last dimension is `k`; `prog` is extended. `PoplibsError` for a sort that is to be stable, which
-    `topKWithPermutation` can be, and for what `topK` refuses.
+    Parameters
+    ----------
+    keys:
+        FLOAT, HALF, INT or UNSIGNED_INT of one dimension at least.
+    values:
+        One of these types, of the shape of `keys`.
+    params:
+        How many, which and in which order; not stable with an order.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Keys and values, new tensors whose last dimension is `k`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types or shapes, a `k` beyond the last dimension, and a sort that is to be stable, which `topKWithPermutation`
+        can be.
     """
     call = "popops.topKKeyValue"
     _check_call(call, graph, prog, debugContext, params, keys=keys, values=values)
@@ -135,10 +220,26 @@ def topKKeyValue(
 def topKWithPermutation(
     graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The `params.k` largest or smallest elements of each row of `t`, and their places in the row, as UNSIGNED_INTs.
+    """The `params.k` largest or smallest elements of each row of `t`, and their places in the row; `prog` is extended.
 
-    Returns two new tensors whose last dimension is `k`; `prog` is extended. With `stableSort` and an order, of equal elements the
-    first ones are taken, and stand in the order of their places. `PoplibsError` for what `topK` refuses.
+    With `stableSort` and an order, of equal elements the first ones are taken, and stand in the order of their places.
+
+    Parameters
+    ----------
+    t:
+        FLOAT, HALF, INT or UNSIGNED_INT of one dimension at least.
+    params:
+        How many, which and in which order.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Elements, of the type of `t`, and places, UNSIGNED_INT: new tensors whose last dimension is `k`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, a scalar, and a `k` beyond the last dimension.
     """
     _check_call("popops.topKWithPermutation", graph, prog, debugContext, params, t=t)
     debug = below(debugContext, "topKWithPermutation")

@@ -4,14 +4,32 @@ from enum import Enum
 
 
 class Type(Enum):
-    """`EDGE`: padding is the nearest element of the tensor. `REFLECT`: the one as far from it on the other side."""
+    """Which elements of a tensor `popops.pad` adds at its ends.
+
+    Attributes
+    ----------
+    EDGE:
+        The nearest element, again and again.
+    REFLECT:
+        The one as far from the edge on the other side.
+    """
 
     EDGE = "EDGE"
     REFLECT = "REFLECT"
 
 
 class MappingMethod(Enum):
-    """Where padding of a value lies. `NONE`: on no tile yet. `ZERO`: on tile 0. `EDGE`: where the nearest element is."""
+    """Where the constant lies that `popops.pad` adds.
+
+    Attributes
+    ----------
+    NONE:
+        On no tile: the caller maps it.
+    ZERO:
+        On tile 0.
+    EDGE:
+        On the tile of the nearest element.
+    """
 
     NONE = "NONE"
     ZERO = "ZERO"

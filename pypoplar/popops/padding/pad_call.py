@@ -59,12 +59,38 @@ def pad(
 ) -> Tensor:
     """A view of `t` with so many elements more at the lower and upper ends of its dimensions, or less for negative numbers.
 
-    `paddingLower` and `paddingUpper` have a number for each dimension, or are those of dimension `dim`. With a graph, padding is
-    `val`: a constant of the type of `t`, mapped by `mappingMethod`, or a tensor of one element of that type, which every element
-    of the padding then is. Without one, padding is elements of `t`, as `type` says. No elements are copied.
+    No elements are copied. Without a graph, what is added are elements of `t` again; with one, it is a value.
 
-    `PoplibsError` where more is cut off than there is, where REFLECT needs more elements than there are, for EDGE without
-    elements, and for a `val` that the type does not have.
+    Parameters
+    ----------
+    t:
+        The tensor that is padded.
+    paddingLower, paddingUpper:
+        A number of elements for each dimension; or, with `dim`, one number. Negative ones cut off.
+    dim:
+        The only dimension that is padded.
+    val:
+        What is added: a constant of the type of `t`, or a tensor of one element of that type, which every element of the
+        padding then is.
+    mappingMethod:
+        Where a constant lies: on no tile, on tile 0, or beside the nearest element.
+    type:
+        Which elements of `t` are added: those at the edge, or those that are reflected in it.
+
+    Returns
+    -------
+    Tensor
+        A view of `t`, of its type.
+
+    Raises
+    ------
+    PoplibsError
+        Where more is cut off than there is, where REFLECT needs more elements than there are, for EDGE without elements, and
+        for a `val` of several elements or another type.
+    PoplarTypeError
+        For a `val` that the type does not have.
+    PoplarIndexError
+        For a `dim` that `t` does not have.
     """
     lower, upper = _amounts(t, dim, paddingLower, paddingUpper)
     for dimension in range(t.rank()):

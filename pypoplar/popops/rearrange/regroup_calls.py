@@ -72,11 +72,36 @@ def regroupTensor(
     to: GroupingInfo,
     debugContext: str | None = None,
 ) -> Tensor:
-    """`t` in other memory: its elements lie in groups `from_`, those of the result in groups `to`, pairs of a dimension and a size.
+    """`t` in other memory, in which its elements lie in groups of another dimension.
 
-    What is copied before goes into `copies`, a Sequence or a list, the vertices into `transposeCS`: the caller executes it behind
-    the copies. Groups may be cut into smaller ones to use more tiles. A vector is given back as it is. `PoplibsError` for groups
-    that do not divide their dimension, for two of one dimension, and for types but those of 16 and 32 bits.
+    Groups may be cut into smaller ones to use more tiles. A vector, or a tensor without elements, is given back as it is.
+
+    Parameters
+    ----------
+    t:
+        A tensor of elements of 16 or 32 bits.
+    copies:
+        What is copied before goes into this Sequence or list.
+    transposeCS:
+        The vertices go into this compute set, which the caller executes behind the copies.
+    from_:
+        The groups of `t`: a pair of a dimension and a size, as `poputil.detectDimGroupings` gives them.
+    to:
+        The groups of the result, another dimension.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        For groups that do not divide their dimension, for two of one dimension, and for other types.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of `t` has no tile.
     """
     call = "popops.rearrange.regroupTensor"
     check_own(call, graph, t)
@@ -174,9 +199,29 @@ def updated_groupings(graph: Graph, t: Tensor, source: GroupingInfo, wanted: Gro
 
 @public
 def regroupIfPossible(graph: Graph, t: Tensor, prog: Sequence, to: GroupingInfo, debugContext: str | None = None) -> Tensor:
-    """`t` in other memory, in which its elements lie in groups `to`, a pair of dimension and size; or `t` as it is.
+    """`t` in other memory, in which its elements lie in certain groups; or `t` as it is. `prog` is extended.
 
-    It stays as it is where it is a vector, or grouped by that dimension already, or its groups are too small to be transposed well.
+    It stays as it is where it is a vector, or grouped by that dimension already, or its groups are too small to be transposed
+    well.
+
+    Parameters
+    ----------
+    t:
+        A tensor of elements of 16 or 32 bits.
+    to:
+        The groups that are wanted: a pair of a dimension and a size.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `t`, or `t`.
+
+    Raises
+    ------
+    PoplibsError
+        For groups that do not divide their dimension, and for other types.
+    PoplarIndexError
+        For a dimension that `t` does not have.
     """
     call = "popops.rearrange.regroupIfPossible"
     check_call(call, graph, prog, debugContext)
@@ -211,11 +256,33 @@ def regroupIfBeneficial(
     transposeCS: ComputeSet | None = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """`in_` in other memory if it is better so: in groups as those of `ref`, of its shape, or of the last dimension.
+    """`in_` in other memory if it is better so, in groups as those of another tensor or of the last dimension.
 
-    With `preferredGrouping` the groups are of so many elements of the last dimension, which they divide. `in_` stays as it is where
-    it is grouped by that dimension, or groups are too small to be transposed well. `prog` is extended; or a copy goes into the
-    list `copies` and the vertices into `transposeCS`, which the caller executes behind it.
+    `in_` stays as it is where it is grouped by that dimension, or groups are too small to be transposed well, and for types but
+    those of 16 and 32 bits.
+
+    Parameters
+    ----------
+    in_:
+        The tensor that is regrouped.
+    ref:
+        A tensor of its shape, whose innermost groups are wanted.
+    preferredGrouping:
+        The size of groups of the last dimension, which they divide, instead.
+    copies:
+        A list that a copy goes into, instead of `prog`, which is extended.
+    transposeCS:
+        The vertices go into this compute set then, which the caller executes behind the copy.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `in_`, or `in_`.
+
+    Raises
+    ------
+    PoplibsError
+        If `ref` has another shape, and if groups do not divide the last dimension.
     """
     call = "popops.rearrange.regroupIfBeneficial"
     check_own(call, graph, in_, *(() if ref is None else (ref,)))

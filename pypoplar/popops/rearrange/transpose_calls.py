@@ -38,7 +38,29 @@ RPT_COUNT_MAX = 4095
 
 @public
 def canUseFastTranspose(target: Target, type: ElementType, numRows: int, numColumns: int, numTranspositions: int) -> bool:
-    """Whether the vendor's fast transposes take so many matrices of this size: of 16-bit elements, in blocks of 4 by 4."""
+    """Whether the vendor's fast transposes take matrices: of 16-bit elements, in blocks of 4 by 4.
+
+    Parameters
+    ----------
+    target:
+        The target; all give the same answer.
+    type:
+        The element type.
+    numRows, numColumns:
+        The size of a matrix.
+    numTranspositions:
+        How many matrices a tile has.
+
+    Returns
+    -------
+    bool
+        Also whether strides and counts of the vendor's assembler go so far.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no target or no whole number.
+    """
     call = "popops.rearrange.canUseFastTranspose"
     if not isinstance(target, Target):
         raise PoplarTypeError(f"{call}: the first argument is a target, got {target!r}; write graph.getTarget()")
@@ -66,7 +88,18 @@ def negative_stride(dimension: int) -> int:
 
 @public
 def getMinimumRegroupGrainSize(type: ElementType) -> int:
-    """The smallest groups between which elements of a type are transposed well: 4 of 16 bits, 2 of 32, 1 of others."""
+    """The smallest groups between which elements of a type are transposed well.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+
+    Returns
+    -------
+    int
+        4 for 16 bits, 2 for 32, 1 for others.
+    """
     return {2: 4, 4: 2}.get(element_type("popops.rearrange.getMinimumRegroupGrainSize", type).dtype.itemsize, 1)
 
 
@@ -81,9 +114,28 @@ def addTransposeVertices(
     getInOut: Callable[[int], tuple[Tensor, Tensor]],
     debugContext: str | None = None,
 ) -> None:
-    """Add vertices that transpose matrices of `rows` and `cols`: those whose numbers are in the intervals of a tile in `mapping`.
+    """Add vertices that transpose matrices, each on a tile that the caller chooses.
 
-    ``getInOut(number)`` gives a matrix and where its transpose goes, both flat; the latter is mapped to the tile.
+    Parameters
+    ----------
+    cs:
+        The compute set that the vertices go into.
+    dType:
+        The element type, of 16 or 32 bits.
+    rows, cols:
+        The size of a matrix.
+    mapping:
+        For each tile intervals of the numbers of its matrices.
+    getInOut:
+        A function of such a number that gives a matrix and where its transpose goes, both flat. The latter is mapped to the
+        tile.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, for more lists than tiles, and for tensors of another size or type.
+    PoplarTypeError
+        If `getInOut` is no function, or gives no two tensors.
     """
     call = "popops.rearrange.addTransposeVertices"
     check_graph(call, graph)
@@ -119,9 +171,28 @@ def _two_ends(call: str, graph: Graph, pair: object, size: int, type: ElementTyp
 
 @public
 def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: str | None = None) -> Tensor:
-    """A new tensor with the last two dimensions of `in_` swapped: each matrix is transposed on the tile that has its first element.
+    """A new tensor with the last two dimensions of `in_` swapped.
 
-    The vertices go into `cs`, which the caller executes. `PoplibsError` for a vector and for types but those of 16 and 32 bits.
+    Each matrix is transposed on the tile that has its first element.
+
+    Parameters
+    ----------
+    in_:
+        Two dimensions at least, of elements of 16 or 32 bits.
+    cs:
+        The compute set that the vertices go into; the caller executes it.
+
+    Returns
+    -------
+    Tensor
+        ``[..., columns, rows]`` of the type of `in_`.
+
+    Raises
+    ------
+    PoplibsError
+        For a vector, and for other types.
+    InvalidTileMapping
+        If an element of `in_` has no tile.
     """
     call = "popops.rearrange.partialTranspose"
     check_own(call, graph, in_)

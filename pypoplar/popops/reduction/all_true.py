@@ -16,7 +16,25 @@ from pypoplar.types import BOOL
 
 @public
 def allTrue(graph: Graph, A: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """Whether all elements of `A`, which is BOOL, are true: a BOOL of shape [], true for no elements; `prog` is extended."""
+    """Whether all elements of `A` are true; `prog` is extended.
+
+    Parameters
+    ----------
+    A:
+        BOOL of any shape.
+
+    Returns
+    -------
+    Tensor
+        A new BOOL of shape [], true for no elements.
+
+    Raises
+    ------
+    PoplibsError
+        For another type.
+    InvalidTileMapping
+        If an element of `A` has no tile.
+    """
     check_call("popops.allTrue", graph, prog, debugContext)
     check_operands("popops.allTrue", graph, A)
     if A.elementType() is not BOOL:

@@ -17,13 +17,49 @@ from pypoplar.types import FLOAT, HALF, UNSIGNED_INT
 
 @public
 def hasNaN(graph: Graph, src: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """Whether an element of `src`, which is FLOAT or HALF, is NaN: a BOOL of shape []; `prog` is extended."""
+    """Whether an element of `src` is NaN; `prog` is extended.
+
+    Parameters
+    ----------
+    src:
+        FLOAT or HALF of any shape.
+
+    Returns
+    -------
+    Tensor
+        A new BOOL of shape [].
+
+    Raises
+    ------
+    PoplibsError
+        For another type.
+    InvalidTileMapping
+        If an element of `src` has no tile.
+    """
     return _search("hasNaN", graph, src, prog, debugContext, infinities=False)
 
 
 @public
 def hasNaNOrInf(graph: Graph, src: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """Whether an element of `src`, which is FLOAT or HALF, is NaN or infinite: a BOOL of shape []; `prog` is extended."""
+    """Whether an element of `src` is NaN or infinite; `prog` is extended.
+
+    Parameters
+    ----------
+    src:
+        FLOAT or HALF of any shape.
+
+    Returns
+    -------
+    Tensor
+        A new BOOL of shape [].
+
+    Raises
+    ------
+    PoplibsError
+        For another type.
+    InvalidTileMapping
+        If an element of `src` has no tile.
+    """
     return _search("hasNaNOrInf", graph, src, prog, debugContext, infinities=True)
 
 

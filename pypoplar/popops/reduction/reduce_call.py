@@ -115,18 +115,48 @@ def reduce(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Tensor:
     """`in_` with the dimensions `dims` reduced to one element each and left out, as a new tensor.
 
-    `params` is a `ReduceParams`, or an `Operation` alone. The result has the type `outType`, or that of `in_`. The Sequence `prog`
-    is extended; or vertices of stage i go into the i-th compute set of the list `css`, to which those that it lacks are appended:
-    the caller executes them one after the other. The result of no dimensions is a copy; that of a dimension of size 0 is what the
-    operation starts from: 0, 1, the largest or the smallest value, infinity for floats; LOG_ADD of no elements is refused.
+    The result of no dimensions is a copy; that of a dimension of size 0 is what the operation starts from: 0, 1, the largest or
+    the smallest value, infinity for floats. The order in which elements are combined follows from shapes, mapping and target
+    alone.
 
-    ADD, SQUARE_ADD and MUL take FLOAT and HALF, to either of them, and INT; LOG_ADD (of logarithms) FLOAT and HALF; MIN and MAX
-    these, INT and UNSIGNED_INT; LOGICAL_AND and LOGICAL_OR BOOL. All but MIN, MAX and the logical ones combine halves in float,
-    unless the options ``accumType.inVertex`` (within a vertex) and ``accumType.interTile`` (from tile to tile) say "half".
+    Parameters
+    ----------
+    in_:
+        What is reduced, of a type that the `Operation` takes.
+    dims:
+        The numbers of dimensions, in any order.
+    params:
+        A `ReduceParams`, or an `Operation` alone.
+    outType:
+        The type of the result, that of `in_` by default. ADD, SQUARE_ADD, MUL and LOG_ADD of FLOAT or HALF give either.
+    css:
+        A list of compute sets instead of `prog`, which is extended: vertices of stage i go into the i-th, and those that it
+        lacks are appended. The caller executes them one after the other.
+    options:
+        Known are ``accumType.inVertex`` and ``accumType.interTile``, each "float" or "half": the type of partial results within
+        a vertex and from tile to tile. By default all but MIN, MAX and the logical operations combine halves in float.
 
-    The stages and the tiles of each are those that the model predicts to be fastest. The order in which elements are combined
-    follows from shapes, mapping and target alone. `PoplibsError` where `params` has update: that is `reduceWithOutput`'s.
+    Returns
+    -------
+    Tensor
+        Of the shape of `in_` without `dims`, mapped where the last stage computes it.
 
+    Raises
+    ------
+    PoplibsError
+        For types that the operation does not take or give, if `params` has update (that is what `reduceWithOutput` does), if
+        MUL, MIN, MAX or a logical operation is scaled, and for LOG_ADD of no elements.
+    PoplarIndexError
+        For a dimension that `in_` does not have.
+    InvalidTileMapping
+        If an element of `in_` or of the scale has no tile.
+
+    Notes
+    -----
+    The stages, and the tiles of each, are those that the model predicts to be fastest.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, x):
@@ -176,9 +206,33 @@ def reduceWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """As `reduce`, into `out`, which has the shape of the result (dimensions of size 1 do not count) and one of its types.
+    """As `reduce`, into a tensor that is given, with its type.
 
-    Where not all elements of `out` have a tile, all are mapped. With update, `out` becomes what it was and the result together.
+    Parameters
+    ----------
+    in_:
+        What is reduced, of a type that the `Operation` takes.
+    out:
+        The tensor that is written. It has the shape of the result, where dimensions of size 1 do not count. Where not all its
+        elements have a tile, all are mapped.
+    dims:
+        The numbers of dimensions, in any order.
+    params:
+        A `ReduceParams`, or an `Operation` alone. With update, `out` becomes what it was and the result together.
+    css:
+        A list of compute sets instead of `prog`, as for `reduce`.
+    options:
+        As for `reduce`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `reduce`, but for update; for an `out` of another shape, that holds an element twice or a constant, or that has
+        elements of `in_` or of the scale.
+    PoplarIndexError
+        For a dimension that `in_` does not have.
+    InvalidTileMapping
+        If an element of `in_` or of the scale has no tile.
     """
     work = prog if css is None else css
     call = ReduceCall.read("popops.reduceWithOutput", graph, in_, out.elementType(), dims, params, work, debugContext, options)
@@ -195,9 +249,29 @@ def reduceMany(
     debugContext: str | None = None,
     options: Options = None,
 ) -> list[Tensor]:
-    """Reductions side by side: the first stages of all in one compute set, then the second ones; the outputs, a list.
+    """Reductions side by side: the first stages of all in one compute set, then the second ones; `prog` is extended.
 
-    `outputs` has a tensor for each reduction, as `reduceWithOutput` takes it; or it is empty, and is filled with new ones.
+    Parameters
+    ----------
+    reductions:
+        What is reduced, and how.
+    outputs:
+        A tensor for each reduction, as `reduceWithOutput` takes it; or an empty list, which is filled with new ones.
+    options:
+        As for `reduce`, for all of them.
+
+    Returns
+    -------
+    list[Tensor]
+        The list `outputs`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `reduceWithOutput`; for another number of outputs, for an update without outputs, and if a reduction writes
+        elements that another one reads or writes.
+    PoplarTypeError
+        For what is no list of `SingleReduceOp`, and outputs that are no list.
     """
     name = "popops.reduceMany"
     check_graph(name, graph)

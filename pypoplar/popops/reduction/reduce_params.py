@@ -14,7 +14,27 @@ from pypoplar.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, ElementType, ch
 
 
 class Operation(Enum):
-    """The operation of a reduction, or of an update of slices."""
+    """The operation of a reduction, or of an update of slices.
+
+    Attributes
+    ----------
+    ADD:
+        The sum, of FLOAT, HALF and INT.
+    MUL:
+        The product, of FLOAT, HALF and INT.
+    MIN:
+        The smallest, of FLOAT, HALF, INT and UNSIGNED_INT.
+    MAX:
+        The largest, of the same.
+    LOGICAL_AND:
+        Whether all hold, of BOOL.
+    LOGICAL_OR:
+        Whether one holds, of BOOL.
+    SQUARE_ADD:
+        The sum of squares, of FLOAT, HALF and INT.
+    LOG_ADD:
+        The logarithm of the sum of exponentials, of FLOAT and HALF.
+    """
 
     ADD = "ADD"
     MUL = "MUL"
@@ -42,11 +62,24 @@ TYPES: dict[Operation, tuple[ElementType, ...]] = {
 
 @public
 class ReduceParams:
-    """An operation, whether the output is updated (``out += reduce(in)``), and a tensor of one FLOAT that scales the result.
+    """What `reduce` and its kin do: an operation, whether it updates its output, and what scales the result.
 
-    ``ReduceParams(op)``, ``ReduceParams(op, update)``, ``ReduceParams(op, update, scale)``; the operation alone stands for the
-    first of these; ``ReduceParams()`` waits for its `op`. `update` and `scale` go with ADD, SQUARE_ADD and LOG_ADD; LOG_ADD adds
-    the scale to its result. `useScale` says whether there is one.
+    An `Operation` alone stands for ``ReduceParams(op)``. `ReduceParams()` waits for its `op`. `useScale` says whether there is
+    a scale.
+
+    Parameters
+    ----------
+    op:
+        The operation.
+    update:
+        Whether the result is combined with what the output holds, ``out += reduce(in)``; with ADD, SQUARE_ADD and LOG_ADD.
+    scale:
+        A tensor of one FLOAT that the result is multiplied by, with ADD and SQUARE_ADD; LOG_ADD adds it.
+
+    Raises
+    ------
+    PoplarTypeError
+        For other classes: a number is no scale.
     """
 
     __slots__ = ("op", "scale", "update", "useScale")
@@ -80,6 +113,24 @@ class SingleReduceOp:
     """One reduction of `reduceMany`: ``SingleReduceOp(in_, dims, params[, outType][, debugName])``.
 
     `useOutType` says whether the result has the type `outType`; else it has that of `in_`.
+
+    Parameters
+    ----------
+    in_:
+        What is reduced.
+    dims:
+        The dimensions that are reduced, and left out of the result.
+    params:
+        A `ReduceParams`, or an `Operation` alone.
+    outType:
+        The type of the result; it may be left out.
+    debugName:
+        A name for what is added to the graph.
+
+    Raises
+    ------
+    PoplarTypeError
+        For `dims` that are no list, and other classes.
     """
 
     __slots__ = ("debugName", "dims", "in_", "outType", "params", "useOutType")

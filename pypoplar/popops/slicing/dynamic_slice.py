@@ -38,13 +38,48 @@ def dynamicSlice(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The slice of `t` that begins in dimension ``dims[i]`` at ``offset[i]`` and has ``sizes[i]`` elements there, as a new tensor.
+    """The slice of `t` at an offset that is known when the program runs, as a new tensor; `prog` is extended.
 
-    A slice goes on at the beginning of a dimension after its end. `offset` are UNSIGNED_INTs ``[len(dims)]``. Dimensions are sliced
-    one after another, that of which the smallest part is taken first, on the tiles that hold the elements: of a tensor of
-    `createSliceableTensor` only the offset is exchanged. The slice at an offset out of range holds zeros, or is that at 0 with the
-    option ``remapOutOfBoundIndices``; ``paddingIndexUsed`` says that there may be such offsets. `prog` is extended.
+    It begins in dimension ``dims[i]`` at ``offset[i]`` and has ``sizes[i]`` elements there. A slice goes on at the beginning of
+    a dimension after its end. At an offset out of range it holds zeros.
 
+    Parameters
+    ----------
+    t:
+        What is sliced, of any type.
+    offset:
+        UNSIGNED_INT ``[len(dims)]``.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    options:
+        Known are ``remapOutOfBoundIndices`` (false): an offset out of range is taken for 0; and ``paddingIndexUsed`` (false),
+        which says that there may be such offsets and changes nothing here.
+
+    Returns
+    -------
+    Tensor
+        Of the rank of `t`, with ``sizes[i]`` elements in dimension ``dims[i]``; each element lies on the tile of the first
+        slice's.
+
+    Raises
+    ------
+    PoplibsError
+        For other offsets, for `dims` and `sizes` of different lengths, a dimension twice, and a slice larger than its
+        dimension.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of `t` or `offset` has no tile.
+
+    Notes
+    -----
+    Dimensions are sliced one after another, that of which the smallest part is taken first, on the tiles that hold the
+    elements: of a tensor of `createSliceableTensor` only the offset is exchanged.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, x, first):
@@ -71,7 +106,33 @@ def createDynamicSliceOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """A new tensor for what `dynamicSlice` gives, as an output of `dynamicSliceWithOutput`; nothing is sliced."""
+    """A new tensor for what `dynamicSlice` gives, as an output of `dynamicSliceWithOutput`; nothing is sliced.
+
+    Parameters
+    ----------
+    t:
+        What will be sliced, with tiles.
+    offset:
+        UNSIGNED_INT ``[len(dims)]``, which may be mapped later.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    options:
+        As for `dynamicSlice`.
+
+    Returns
+    -------
+    Tensor
+        Of the rank of `t`, with ``sizes[i]`` elements in dimension ``dims[i]``, mapped like the first slice.
+
+    Raises
+    ------
+    PoplibsError
+        As for `dynamicSlice`.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    """
     call = "popops.createDynamicSliceOutput"
     check_name(call, debugContext)
     extent, _ = _read(call, graph, t, offset, dims, sizes, options, slices=False)
@@ -90,7 +151,32 @@ def dynamicSliceWithOutput(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """`dynamicSlice` into a given tensor, which has the shape of the slice; best one of `createDynamicSliceOutput`."""
+    """`dynamicSlice` into a tensor that is given; `prog` is extended.
+
+    Parameters
+    ----------
+    output:
+        Of the slice's shape and the type of `t`; best one of `createDynamicSliceOutput`.
+    t:
+        What is sliced.
+    offset:
+        UNSIGNED_INT ``[len(dims)]``.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    options:
+        As for `dynamicSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `dynamicSlice`; for an `output` of another shape or type, or that holds an element twice or a constant.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     call = "popops.dynamicSliceWithOutput"
     check_call(call, graph, prog, debugContext)
     extent, index = _read(call, graph, t, offset, dims, sizes, options)
@@ -106,7 +192,29 @@ def dynamicSliceWithOutput(
 
 @public
 def getSliceMapping(graph: Graph, t: Tensor, dims: Iterable[int], sizes: Iterable[int]) -> TileToTensorMapping:
-    """For each tile the intervals of the flattened slice of `t` that it would hold, as `dynamicSlice` maps it."""
+    """For each tile the intervals of the flattened slice of `t` that it would hold, as `dynamicSlice` maps it.
+
+    Parameters
+    ----------
+    t:
+        What is sliced, with tiles.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+
+    Returns
+    -------
+    TileToTensorMapping
+        The mapping of a slice, as `Graph.getTileMapping` gives one.
+
+    Raises
+    ------
+    PoplibsError
+        For `dims` and `sizes` of different lengths, a dimension twice, and a slice larger than its dimension.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    """
     call = "popops.getSliceMapping"
     check_operands(call, graph, t=t)
     extent = read_extent(call, t.shape(), dims, sizes)
@@ -125,9 +233,33 @@ def dynamicUpdate(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """Put `s` in the place of the slice of `t` that `dynamicSlice` would give; without dims in the place of all of `t`.
+    """Put `s` in the place of the slice of `t` that `dynamicSlice` would give; `prog` is extended.
 
-    An offset out of range changes nothing, or is 0 with the option ``remapOutOfBoundIndices``. `prog` is extended.
+    Without `dims` it is put in the place of all of `t`. An offset out of range changes nothing.
+
+    Parameters
+    ----------
+    t:
+        What is written.
+    s:
+        The slice, of its shape and the type of `t`.
+    offset:
+        UNSIGNED_INT ``[len(dims)]``.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    options:
+        As for `dynamicSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `dynamicSlice`; for an `s` of another shape or type, and if `t` holds an element twice or a constant.
+    PoplarIndexError
+        For a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.dynamicUpdate"
     check_call(call, graph, prog, debugContext)

@@ -45,7 +45,19 @@ def _at_least_one(value: object) -> int:
 @public
 @frozen
 class GatherParams:
-    """How `gather` along an axis is spread: of a longer axis a tile has `maxElementsPerTile_` elements at most."""
+    """How `gather` and `createGatherInput` along an axis are spread over tiles.
+
+    Parameters
+    ----------
+    maxElementsPerTile_:
+        How many elements of the axis a tile has at most, 1 at least: of a longer axis pairs are gathered, and then one of each
+        pair.
+
+    Raises
+    ------
+    PoplibsError
+        For less than 1.
+    """
 
     maxElementsPerTile: int = field(default=65535, converter=_at_least_one, alias="maxElementsPerTile_")
 
@@ -80,7 +92,37 @@ def createGatherInput(
     startIndexMap: Iterable[int] = (),
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor of which `gather`, along `axis` or with `sliceSizes` and `startIndexMap`, moves what it takes alone."""
+    """A new tensor of which `gather` moves what it takes alone.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    operandShape:
+        The shape, for a gather along an axis.
+    axis:
+        That axis.
+    params:
+        What `gather` will be called with.
+    inputShape:
+        The shape, for XLA's Gather.
+    sliceSizes:
+        A size for each dimension.
+    startIndexMap:
+        The dimensions that slices begin in at an index.
+
+    Returns
+    -------
+    Tensor
+        A variable of that shape, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For another number of sizes than dimensions, and a dimension twice.
+    PoplarIndexError
+        For an axis or a dimension that the shape does not have.
+    """
     call = "popops.createGatherInput"
     debug, type = below(debugContext, "gatherInput"), element_type(call, type)
     if axis is None:
@@ -142,14 +184,55 @@ def gather(
     debugContext: str | None = None,
     optionFlags: Options = None,
 ) -> Tensor:
-    """Slices of `input` at UNSIGNED_INT `indices`, as a new tensor; `prog` is extended.
+    """Slices of `input` at indices that are known when the program runs, as a new tensor; `prog` is extended.
 
-    Along an `axis` as ``numpy.take``: the dimensions of the indices stand in its place. Or as XLA's Gather: `indices` hold vectors
-    along `indexVectorDim` (numbers, if that is their rank); element k of a vector is where the slice of `sliceSizes` begins in
-    dimension ``startIndexMap[k]``; dimensions `collapsedSliceDims`, of size 1, are left out, and the others are dimensions
-    `offsetDims` of the result. A window that goes beyond the end goes on at the beginning; an index out of range gives zeros.
-    Options are those of `multiSlice`.
+    Along an axis as ``numpy.take``: the dimensions of the indices stand in its place. Or as XLA's Gather. A window that goes
+    beyond the end goes on at the beginning; an index out of range gives zeros.
 
+    Parameters
+    ----------
+    input:
+        What slices are taken of, of any type.
+    indices:
+        UNSIGNED_INT. Of XLA's form they hold vectors along `indexVectorDim`; element k of a vector is where the slice begins in
+        dimension ``startIndexMap[k]``.
+    axis:
+        The dimension that is gathered along.
+    params:
+        How a long axis is spread.
+    indexVectorDim:
+        The dimension of the vectors; the rank of `indices` if they are numbers.
+    offsetDims:
+        Which dimensions of the result are those of a slice that are kept.
+    sliceSizes:
+        The size of a slice in each dimension of `input`.
+    collapsedSliceDims:
+        The dimensions of a slice, of size 1, that are left out.
+    startIndexMap:
+        A dimension of `input` for each element of a vector.
+    optionFlags:
+        As for `multiSlice`.
+
+    Returns
+    -------
+    Tensor
+        Of the type of `input`.
+
+    Raises
+    ------
+    PoplibsError
+        For indices that are not UNSIGNED_INT, a slice larger than `input`, and lists that do not fit the shapes.
+    PoplarIndexError
+        For an axis or a dimension that there is not.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    XLA's form is that of the operation Gather in "Operation Semantics" of OpenXLA.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, x, places):

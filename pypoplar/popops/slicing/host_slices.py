@@ -26,7 +26,15 @@ PACKET_BYTES = 1024
 @public
 @frozen
 class IndicesAndTensor:
-    """A tensor, and the indices of its rows: with them rows of a remote buffer are read and written."""
+    """A matrix for rows of a remote buffer, with their indices; given by `createHostSliceableTensor`.
+
+    Attributes
+    ----------
+    indices:
+        UNSIGNED_INT [rows].
+    tensor:
+        The matrix [rows, columns].
+    """
 
     indices: Tensor
     tensor: Tensor
@@ -44,10 +52,30 @@ def createHostSliceableTensor(
 def createHostSliceableTensor(
     graph: Graph, type: ElementType, shape: Iterable[int], isRead: bool, offset: int = 0, debugContext: str | None = None
 ) -> IndicesAndTensor:
-    """A new matrix whose rows are transferred one by one, with UNSIGNED_INT indices ``[rows]``.
+    """A new matrix whose rows are transferred one by one, with the indices of the rows.
 
-    Rows are cut into packets of 1024 bytes, which are spread evenly over the tiles of one IPU; `offset` bytes have been transferred
-    by others already, so that the tiles that have a packet more are those after theirs.
+    Rows are cut into packets of 1024 bytes, which are spread evenly over the tiles.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    shape:
+        [rows, columns].
+    isRead:
+        Whether the device reads the rows; the layout is the same.
+    offset:
+        Bytes that others have transferred already: the tiles that have a packet more are those after theirs.
+
+    Returns
+    -------
+    IndicesAndTensor
+        The matrix and its UNSIGNED_INT indices [rows], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For another rank, a negative offset, and a target of several IPUs.
     """
     return _laid_out("popops.createHostSliceableTensor", graph, type, shape, offset, debugContext)
 
@@ -64,7 +92,29 @@ def createHostTransferableTensor(
 def createHostTransferableTensor(
     graph: Graph, type: ElementType, shape: Iterable[int], isRead: bool, offset: int = 0, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor that is transferred as a whole, in packets of 1024 bytes that are spread evenly over the tiles of one IPU."""
+    """A new tensor that is transferred as a whole, in packets of 1024 bytes that are spread evenly over the tiles.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    shape:
+        Any shape.
+    isRead:
+        Whether the device reads the tensor; the layout is the same.
+    offset:
+        Bytes that others have transferred already: the tiles that have a packet more are those after theirs.
+
+    Returns
+    -------
+    Tensor
+        A variable of that shape, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For a negative offset, and a target of several IPUs.
+    """
     call = "popops.createHostTransferableTensor"
     extents = shape_of(call, shape)
     whole = _laid_out(call, graph, type, (1, prod(extents)), offset, debugContext)

@@ -65,13 +65,56 @@ def multiSlice(
     debugContext: str | None = None,
     optionFlags: Options = None,
 ) -> Tensor:
-    """Slices of `t`, one for each row of `offsets`, as a new tensor ``[lookups, *shape of a slice]``; `prog` is extended.
+    """Slices of `t`, one for each row of `offsets`, as a new tensor; `prog` is extended.
 
-    `offsets` are UNSIGNED_INTs ``[lookups, len(dims)]``, or whole numbers known now, the indices of one dimension `dim`. A plan of
-    `embedding.plan` is for slices of size 1 of dimension 0 of the matrix that it was made for; `SlicePlan()` is none. A slice at an
-    offset out of range holds zeros; with the option ``remapOutOfBoundIndices`` it is that at 0, with ``validateIndices`` the run
-    ends with an error. Numbers out of range are refused, but with ``paddingIndexUsed`` the size of the dimension.
+    A slice at an offset out of range holds zeros.
 
+    Parameters
+    ----------
+    t:
+        What is sliced.
+    offsets:
+        UNSIGNED_INT ``[lookups, len(dims)]``; or whole numbers known now, the indices of one dimension `dim`.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    plan:
+        A plan of `embedding.plan`, which is for slices of size 1 of dimension 0 of the matrix that it was made for; or the
+        empty ``SlicePlan()``: `t` is taken as it is mapped.
+    options:
+        Those of `embedding.plan`, and
+
+        - ``remapOutOfBoundIndices`` (false): an offset out of range is taken for 0.
+        - ``validateIndices`` (false): at an offset out of range the run ends with an error.
+        - ``paddingIndexUsed`` (false): the size of the dimension may be an offset, whose slice is zeros.
+    dim:
+        The dimension that numbers are indices of.
+    optionFlags:
+        As `options`, for numbers.
+
+    Returns
+    -------
+    Tensor
+        ``[lookups, *shape of a slice]``, of the type of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        For other offsets, `dims` and `sizes` that do not fit, and a plan for another shape, or for sorted indices without the
+        option ``indicesAreSorted``.
+    PoplarIndexError
+        For numbers out of range, and a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    Without a plan, more than three slices of size 1 of one dimension are a single superstep of lookups; other slices are taken
+    one by one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popops, program, testing
     >>> def compute(graph, table, rows):
@@ -105,9 +148,34 @@ def groupedMultiSlice(
     options: Options,
     debugContext: str | None = None,
 ) -> Tensor:
-    """`multiSlice` of each group of `t` ``[groups, *shape]`` with its own `offsets` ``[groups, lookups, 1]``, by a plan for groups.
+    """`multiSlice` of each group of `t` with offsets of its own, by a plan for groups; `prog` is extended.
 
-    `dims` are those of a group. The result is ``[groups, lookups, *shape of a slice]``.
+    Parameters
+    ----------
+    t:
+        ``[groups, *shape]``.
+    offsets:
+        UNSIGNED_INT ``[groups, lookups, 1]``.
+    dims:
+        The dimensions of a group that are sliced: [0].
+    sizes:
+        How many elements of them: [1].
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        As for `multiSlice`.
+
+    Returns
+    -------
+    Tensor
+        ``[groups, lookups, *shape of a slice]``, of the type of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiSlice`; for the empty plan, and one for another number of groups.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.groupedMultiSlice"
     check_call(call, graph, prog, debugContext)

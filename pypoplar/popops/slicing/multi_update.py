@@ -54,9 +54,34 @@ def multiUpdate(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """Put slices `s` ``[lookups, *shape of a slice]`` in the places in `t` that `multiSlice` would take; the last one stays.
+    """Put slices in the places in `t` that `multiSlice` would take; `prog` is extended.
 
-    What goes to an offset out of range is dropped, or goes to 0 with the option ``remapOutOfBoundIndices``. `prog` is extended.
+    Of several in one place the last one stays. What goes to an offset out of range is dropped.
+
+    Parameters
+    ----------
+    t:
+        What is written.
+    s:
+        The slices, ``[lookups, *shape of a slice]`` of the type of `t`.
+    offsets:
+        UNSIGNED_INT ``[lookups, len(dims)]``.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiSlice`; for slices of another shape or type, if `t` holds an element twice or a constant, and for a plan
+        that is not for updates.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     _combine("", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=False)
 
@@ -74,7 +99,32 @@ def groupedMultiUpdate(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """`multiUpdate` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
+    """`multiUpdate` of each group of `t` with slices and offsets of its own, by a plan for groups; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written, ``[groups, *shape]``.
+    s:
+        The slices, ``[groups, lookups, *shape of a slice]``.
+    offsets:
+        UNSIGNED_INT ``[groups, lookups, 1]``.
+    dims:
+        The dimensions of a group that are sliced: [0].
+    sizes:
+        How many elements of them: [1].
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdate`; for the empty plan, and one for another number of groups.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True)
 
 
@@ -120,10 +170,42 @@ def multiUpdateAdd(
     debugContext: str | None = None,
     optionFlags: Options = None,
 ) -> None:
-    """Add `scale` times the slices `s` to the places in `t` that `multiSlice` would take, one after the other, in order.
+    """Add `scale` times the slices `s` to the places in `t` that `multiSlice` would take, in their order; `prog` is extended.
 
-    `scale` is a scalar of the type of `t`, or FLOAT where that is HALF; halves are added in float and rounded once each time, or
-    once after all with the option ``partialType`` float. `offsets` may be whole numbers known now. `prog` is extended.
+    Halves are added in float and rounded once each time, or once after all with the option ``partialType`` float. What goes to
+    an offset out of range is dropped.
+
+    Parameters
+    ----------
+    t:
+        What is written: FLOAT, HALF, INT or UNSIGNED_INT, a matrix if the offsets are a tensor.
+    s:
+        The slices, ``[lookups, *shape of a slice]`` of the type of `t`.
+    offsets:
+        UNSIGNED_INT ``[lookups, 1]``; or whole numbers known now, the indices of dimension `dim`.
+    scale:
+        A scalar [] of the type of `t`, or FLOAT where that is HALF.
+    dims:
+        The one dimension that is sliced.
+    sizes:
+        [1].
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        As for `multiSlice`; ``partialType`` is "half" or "float".
+    dim:
+        The dimension that numbers are indices of.
+    optionFlags:
+        As `options`, for numbers.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdate`; for other types of `t` or `scale`, and for slices of another size or of several dimensions.
+    PoplarIndexError
+        For numbers out of range, and a dimension that `t` does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     if not isinstance(offsets, Tensor):
         call, debug = "popops.multiUpdateAdd", below(debugContext, "multiUpdateAdd")
@@ -148,7 +230,34 @@ def groupedMultiUpdateAdd(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """`multiUpdateAdd` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
+    """`multiUpdateAdd` of each group of `t` with slices and offsets of its own, by a plan for groups; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written, ``[groups, *shape]``.
+    s:
+        The slices, ``[groups, lookups, *shape of a slice]``.
+    offsets:
+        UNSIGNED_INT ``[groups, lookups, 1]``.
+    scale:
+        A scalar [] of the type of `t`, or FLOAT where that is HALF.
+    dims:
+        The dimensions of a group that are sliced: [0].
+    sizes:
+        How many elements of them: [1].
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        As for `multiUpdateAdd`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdateAdd`; for the empty plan, and one for another number of groups.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("Add", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True, scale=scale)
 
 
@@ -165,7 +274,32 @@ def multiUpdateMax(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """Put the larger of each element of the slices `s` and of the places in `t` that `multiSlice` would take into these places."""
+    """Put the larger of each two elements of slices and of the places that `multiSlice` would take into `t`; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written: a matrix of FLOAT, HALF, INT or UNSIGNED_INT.
+    s:
+        The slices, ``[lookups, *shape of a slice]`` of the type of `t`.
+    offsets:
+        UNSIGNED_INT ``[lookups, 1]``. What goes to one out of range is dropped.
+    dims:
+        The one dimension that is sliced.
+    sizes:
+        [1].
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdate`; for another type, and for slices of another size or of several dimensions.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("Max", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=False)
 
 
@@ -182,7 +316,32 @@ def groupedMultiUpdateMax(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """`multiUpdateMax` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
+    """`multiUpdateMax` of each group of `t` with slices and offsets of its own, by a plan for groups; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written, ``[groups, *shape]``.
+    s:
+        The slices, ``[groups, lookups, *shape of a slice]``.
+    offsets:
+        UNSIGNED_INT ``[groups, lookups, 1]``.
+    dims:
+        The dimensions of a group that are sliced: [0].
+    sizes:
+        How many elements of them: [1].
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdateMax`; for the empty plan, and one for another number of groups.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("Max", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True)
 
 
@@ -199,7 +358,32 @@ def multiUpdateMul(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """Multiply the places in `t` that `multiSlice` would take by the slices `s`, one after the other in their order."""
+    """Multiply the places in `t` that `multiSlice` would take by the slices `s`, in their order; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written: a matrix of FLOAT, HALF, INT or UNSIGNED_INT.
+    s:
+        The slices, ``[lookups, *shape of a slice]`` of the type of `t`.
+    offsets:
+        UNSIGNED_INT ``[lookups, 1]``. What goes to one out of range is dropped.
+    dims:
+        The one dimension that is sliced.
+    sizes:
+        [1].
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdate`; for another type, and for slices of another size or of several dimensions.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("Mul", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=False)
 
 
@@ -216,7 +400,32 @@ def groupedMultiUpdateMul(
     options: Options,
     debugContext: str | None = None,
 ) -> None:
-    """`multiUpdateMul` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
+    """`multiUpdateMul` of each group of `t` with slices and offsets of its own, by a plan for groups; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written, ``[groups, *shape]``.
+    s:
+        The slices, ``[groups, lookups, *shape of a slice]``.
+    offsets:
+        UNSIGNED_INT ``[groups, lookups, 1]``.
+    dims:
+        The dimensions of a group that are sliced: [0].
+    sizes:
+        How many elements of them: [1].
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        As for `multiSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        As for `multiUpdateMul`; for the empty plan, and one for another number of groups.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _combine("Mul", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True)
 
 

@@ -33,9 +33,28 @@ class RowPiece:
 
 @public
 def selectScalarFromRows(graph: Graph, params: Tensor, indices: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """``params[i, indices[i]]`` for each row of a matrix of FLOATs or HALFs, as a new tensor ``[rows]``; `prog` is extended.
+    """``params[i, indices[i]]`` for each row i of a matrix, as a new tensor; `prog` is extended.
 
-    An index beyond the row gives NaN, but 0xFFFFFFFF, a masked label, gives 0.
+    An index beyond the row gives NaN, but 0xFFFFFFFF, `MASKED_LABEL_CODE`, gives 0.
+
+    Parameters
+    ----------
+    params:
+        FLOAT or HALF [rows, columns], one column at least.
+    indices:
+        UNSIGNED_INT [rows].
+
+    Returns
+    -------
+    Tensor
+        [rows], of the type of `params`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.selectScalarFromRows"
     _check(call, graph, params, indices, prog, debugContext)
@@ -80,9 +99,25 @@ def _add_up(graph: Graph, parts: list[list[Tensor]], result: Tensor, prog: Seque
 
 @public
 def updateScalarInRows(graph: Graph, params: Tensor, indices: Tensor, program: Sequence, debugContext: str | None = None) -> None:
-    """Take 1 from ``params[i, indices[i]]`` in each row of a matrix of FLOATs or HALFs; `program` is extended.
+    """Take 1 from ``params[i, indices[i]]`` in each row i of a matrix.
 
-    An index beyond the row makes the whole row NaN; a row whose index is 0xFFFFFFFF, a masked label, stays as it is.
+    An index beyond the row makes the whole row NaN; a row whose index is 0xFFFFFFFF, `MASKED_LABEL_CODE`, stays as it is.
+
+    Parameters
+    ----------
+    params:
+        FLOAT or HALF [rows, columns], one column at least, which is written.
+    indices:
+        UNSIGNED_INT [rows].
+    program:
+        The Sequence that is extended.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `params` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.updateScalarInRows"
     _check(call, graph, params, indices, program, debugContext)

@@ -83,13 +83,46 @@ def scatter(
     debugContext: str | None = None,
     optionFlags: Options = None,
 ) -> None:
-    """Put slices of `updates` into `operand` at UNSIGNED_INT `indices`, one after the other; `prog` is extended.
+    """Put slices of `updates` into `operand` at indices that are known when the program runs, one after the other.
 
-    `indices` hold vectors along `indexVectorDim` (numbers, if that is their rank); element k of a vector is where a slice begins in
-    dimension ``scatterDimsToOperandDims[k]`` of the operand. Dimensions `updateWindowDims` of `updates` are those of a slice, into
-    which dimensions of size 1 are put at `insertWindowDims`; the others are those of the indices. With `updateComputation` what it
-    makes of graph, the slice that is there, the slice of updates, and a program to extend, is put in their place. An index out of
-    range changes nothing; options are those of `dynamicSlice`.
+    That is XLA's Scatter. An index out of range changes nothing. `prog` is extended.
+
+    Parameters
+    ----------
+    operand:
+        What is written.
+    indices:
+        UNSIGNED_INT with vectors along `indexVectorDim`; element k of a vector is where a slice begins in dimension
+        ``scatterDimsToOperandDims[k]`` of the operand.
+    updates:
+        The slices, of the type of `operand`: dimensions that are no windows are those of the indices.
+    indexVectorDim:
+        The dimension of the vectors; the rank of `indices` if they are numbers.
+    updateWindowDims:
+        The dimensions of `updates` that are those of a slice.
+    insertWindowDims:
+        Where dimensions of size 1 are put into a slice, so that it has the rank of the operand.
+    scatterDimsToOperandDims:
+        A dimension of the operand for each element of a vector.
+    updateComputation:
+        A function of the graph, the slice that is there, the slice of `updates` and a Sequence that it extends; what it
+        returns, a tensor of the shape and type of a slice, is put in the place. It is called once, for the body of a loop.
+    optionFlags:
+        As for `dynamicSlice`.
+
+    Raises
+    ------
+    PoplibsError
+        For indices that are not UNSIGNED_INT, two types, lists that do not fit the shapes, a slice larger than the operand, an
+        operand that holds an element twice or a constant, and a result of `updateComputation` of another shape or type.
+    PoplarIndexError
+        For a dimension that there is not.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    The form is that of the operation Scatter in "Operation Semantics" of OpenXLA.
     """
     call = "popops.scatter"
     debug = below(debugContext, "scatter")

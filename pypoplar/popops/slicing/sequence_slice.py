@@ -32,8 +32,29 @@ def sequenceSlice(
 ) -> None:
     """Copy ``tN[i]`` rows of `tIn`, from row ``tInOffset[i]`` on, to the rows of `tOut` from ``tOutOffset[i]`` on, for each i.
 
-    Both have two dimensions or more, of which all but the first hold as many elements. What goes beyond the end of either is
-    left out. With `zeroUnused` other rows of `tOut` become 0. A row should be written once. `prog` is extended.
+    What goes beyond the end of either is left out. A row should be written once. `prog` is extended.
+
+    Parameters
+    ----------
+    tIn:
+        What rows are taken from, of two dimensions at least.
+    tOut:
+        What they are written to, of the type of `tIn`. A row has as many elements in both.
+    tN:
+        How many rows each sequence has: UNSIGNED_INT [sequences].
+    tInOffset:
+        The first row of each in `tIn`: UNSIGNED_INT [sequences].
+    tOutOffset:
+        The first row of each in `tOut`: UNSIGNED_INT [sequences].
+    zeroUnused:
+        Whether the other rows of `tOut` become 0; else they stay.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `tOut` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popops.sequenceSlice"
     check_call(call, graph, prog, debugContext)

@@ -58,10 +58,19 @@ class PlannedTable:
 @public
 @frozen(repr=False)
 class SlicePlan:
-    """How slices and updates of a table are spread over tiles; `popops.embedding.plan` makes one.
+    """How slices and updates of a table are spread over tiles: given by `popops.embedding.plan`.
 
     ``SlicePlan()`` is the empty plan: calls take the tensors as they are mapped. Plans are equal if they say the same, and have
     an order.
+
+    Attributes
+    ----------
+    partition:
+        Into how many parts groups, lookups, entries and elements of an entry are split; None of the empty plan.
+    table:
+        What the plan is made for; None of the empty plan.
+    start_tile:
+        The first tile that has a part.
     """
 
     partition: SlicePartition | None = field(default=None, init=False)
@@ -70,7 +79,22 @@ class SlicePlan:
 
     @staticmethod
     def of(partition: SlicePartition, table: PlannedTable, start_tile: int) -> SlicePlan:
-        """A plan that says something."""
+        """A plan that says something, as the planner makes it.
+
+        Parameters
+        ----------
+        partition:
+            Into how many parts the work is split.
+        table:
+            What the plan is made for.
+        start_tile:
+            The first tile that has a part.
+
+        Returns
+        -------
+        SlicePlan
+            A plan that is not empty.
+        """
         plan = SlicePlan()
         for name, value in (("partition", partition), ("table", table), ("start_tile", start_tile)):
             object.__setattr__(plan, name, value)
@@ -93,7 +117,20 @@ class SlicePlan:
         return f"<SlicePlan for {of}{self.table.entries} entries of {self.table.outputSize}: {', '.join(words)}>"
 
     def check_group(self, call: str, groups: int) -> None:
-        """`PoplibsError` unless the plan is for so many groups."""
+        """Whether the plan is for so many groups; nothing else is looked at.
+
+        Parameters
+        ----------
+        call:
+            The call that asks, for the message.
+        groups:
+            How many groups there are.
+
+        Raises
+        ------
+        PoplibsError
+            If the plan is empty, or for another number of groups.
+        """
         if self.table is None:
             raise PoplibsError(f"{call} needs a plan of popops.embedding.plan, got the empty SlicePlan()")
         if self.table.groups != groups:

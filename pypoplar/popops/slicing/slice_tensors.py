@@ -65,9 +65,39 @@ def createSliceableTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor that is sliced in `dims`, `sizes` elements at a time, without moving its elements between tiles.
+    """A new tensor that is sliced without moving its elements between tiles.
 
-    Every tile has all rows of the sliced dimensions, of `minGrainSize` unsliced elements at least; or it is spread as `plan` says.
+    Every tile has all elements of the sliced dimensions for its part of the others; or the tensor is spread as a plan says.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    shape:
+        The shape of the tensor.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    minGrainSize:
+        How many elements of the other dimensions a tile has at least.
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        A variable of that shape, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For `dims` and `sizes` of different lengths, a dimension twice, a slice larger than its dimension, and a plan for
+        another shape.
+    PoplarIndexError
+        For a dimension that the shape does not have.
     """
     call = "popops.createSliceableTensor"
     SliceOptions.read(call, options)
@@ -114,10 +144,38 @@ def createSliceTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor ``[numIndices, *shape of a slice]`` for slices of a tensor, or for what it is updated with.
+    """A new tensor for slices of a tensor, or for what it is updated with.
 
-    It goes with the tensor `t`: a single slice is mapped like the first slice of `t`. Or it goes with a tensor of `type` and
-    `shape`, as the plan says, or with an empty plan as for a tensor that `createSliceableTensor` makes.
+    Parameters
+    ----------
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    numIndices:
+        How many slices.
+    t:
+        The tensor that is sliced. A single slice is mapped like the first slice of `t`, several as for a tensor of
+        `createSliceableTensor`.
+    type, shape:
+        Element type and shape of the tensor, instead of `t`.
+    plan:
+        A plan of `embedding.plan`, or the empty ``SlicePlan()``: the tensors are taken as they are mapped.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        ``[numIndices, *shape of a slice]``, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For `dims` and `sizes` of different lengths, a dimension twice, a slice larger than its dimension, and a plan for
+        another shape.
+    PoplarIndexError
+        For a dimension that the shape does not have.
     """
     call = "popops.createSliceTensor"
     SliceOptions.read(call, options)
@@ -150,7 +208,29 @@ def createIndicesTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new UNSIGNED_INT tensor ``[numIndices, len(dims)]`` for the offsets of so many slices; 32 at least lie on a tile."""
+    """A new tensor for the offsets of slices; 32 at least lie on a tile.
+
+    Parameters
+    ----------
+    dims:
+        The dimensions that are sliced.
+    numIndices:
+        How many slices.
+    plan:
+        The plan of the slices, or the empty one; it decides nothing here.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT ``[numIndices, len(dims)]``, spread linearly from tile 0 on.
+
+    Raises
+    ------
+    PoplibsError
+        For a plan for groups.
+    """
     call = "popops.createIndicesTensor"
     SliceOptions.read(call, options)
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
@@ -169,7 +249,31 @@ def createGroupedIndicesTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new UNSIGNED_INT tensor ``[groupSize, numIndices, len(dims)]`` for the offsets of slices of each group of a plan."""
+    """A new tensor for the offsets of slices of each group of a plan; 32 at least lie on a tile.
+
+    Parameters
+    ----------
+    groupSize:
+        The number of groups, 1 at least.
+    dims:
+        The dimensions of a group that are sliced.
+    numIndices:
+        How many slices of each group.
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT ``[groupSize, numIndices, len(dims)]``, spread linearly from tile 0 on.
+
+    Raises
+    ------
+    PoplibsError
+        For the empty plan, and one for another number of groups.
+    """
     call = "popops.createGroupedIndicesTensor"
     SliceOptions.read(call, options)
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
@@ -204,7 +308,35 @@ def createGroupedSliceableTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor ``[groupSize, *shape]``, each group of which is sliced as the plan says; the plan may not be empty."""
+    """A new tensor, each group of which is sliced as the plan says.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    groupSize:
+        The number of groups, 1 at least.
+    shape:
+        The shape of a group.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        ``[groupSize, *shape]``, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For the empty plan, one for another shape or number of groups, and for slices but of size 1 of dimension 0.
+    """
     call = "popops.createGroupedSliceableTensor"
     SliceOptions.read(call, options)
     check_graph(call, graph)
@@ -229,7 +361,37 @@ def createGroupedSliceTensor(
     options: Options = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor ``[groupSize, numIndices, *shape of a slice]`` for slices of each group; the plan may not be empty."""
+    """A new tensor for slices of each group, or for what the groups are updated with.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    groupSize:
+        The number of groups, 1 at least.
+    shape:
+        The shape of a group.
+    dims:
+        The dimensions that are sliced, each once.
+    sizes:
+        How many elements of each of `dims` a slice has.
+    numIndices:
+        How many slices of each group.
+    plan:
+        A plan of `embedding.plan` for as many groups.
+    options:
+        Those of `embedding.plan`.
+
+    Returns
+    -------
+    Tensor
+        ``[groupSize, numIndices, *shape of a slice]``, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For the empty plan, one for another shape or number of groups, and for slices but of size 1 of dimension 0.
+    """
     call = "popops.createGroupedSliceTensor"
     SliceOptions.read(call, options)
     check_graph(call, graph)
@@ -245,9 +407,30 @@ def createGroupedSliceTensor(
 def createSliceableTensorFromSlice(
     graph: Graph, s: Tensor, dims: Iterable[int], numSlices: Iterable[int], debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor with `numSlices` slices like `s` along each of `dims`, spread over tiles as `s` is.
+    """A new tensor of several slices like `s`, spread over tiles as `s` is.
 
-    Dimension ``dims[i]`` of the result is ``numSlices[i]`` times that of `s`.
+    Parameters
+    ----------
+    s:
+        A slice, with tiles.
+    dims:
+        The dimensions that will be sliced, each once.
+    numSlices:
+        How many slices there are along each of `dims`, 1 at least.
+
+    Returns
+    -------
+    Tensor
+        Of the type of `s`; dimension ``dims[i]`` is ``numSlices[i]`` times that of `s`.
+
+    Raises
+    ------
+    PoplibsError
+        For `dims` and `numSlices` of different lengths, and a dimension twice.
+    PoplarIndexError
+        For a dimension that `s` does not have.
+    InvalidTileMapping
+        If an element of `s` has no tile.
     """
     call = "popops.createSliceableTensorFromSlice"
     check_own(call, graph, s)

@@ -30,12 +30,34 @@ def splineBasis(  # noqa: PLR0913 (PopLibs' arguments)
     prog: Sequence,
     debugContext: str | None = None,
 ) -> None:
-    """Write the B-spline basis functions of edges to `basis`, and which weights they go with to `weightIndex`; `prog` is extended.
+    """Write the B-spline basis functions of edges, and which weights they go with; `prog` is extended.
 
-    `pseudo` [edges, dimensions], FLOAT or HALF, are the edges' coordinates from 0 to 1; `kernelSize` [dimensions] INTs,
-    `isOpenSpline` [dimensions] UNSIGNED_CHARs, `degree` is 1, 2 or 3. `basis`, of the type of `pseudo`, and `weightIndex`, of INTs,
-    are ``[edges, (degree + 1) ** dimensions]``. Each tile computes what it holds of `basis`. `PoplibsError` for other shapes and
-    types.
+    Each tile computes what it holds of `basis`.
+
+    Parameters
+    ----------
+    pseudo:
+        The coordinates of the edges, 0 to 1: FLOAT or HALF [edges, dimensions].
+    kernelSize:
+        How many weights there are in each dimension: INT [dimensions].
+    isOpenSpline:
+        Whether the spline of a dimension is open, else closed: UNSIGNED_CHAR [dimensions].
+    basis:
+        What the functions are written to: of the type of `pseudo`, ``[edges, (degree + 1) ** dimensions]``.
+    weightIndex:
+        What the numbers of weights are written to: INT of the shape of `basis`.
+    degree:
+        That of the splines: 1, 2 or 3.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes, types or degrees, and what cannot be written.
+
+    Notes
+    -----
+    The first step of the convolution of SplineCNN (Fey et al. 2018, "SplineCNN: Fast Geometric Deep Learning with Continuous
+    B-Spline Kernels").
     """
     call = "popops.splineBasis"
     check_call(call, graph, prog, debugContext)
@@ -87,12 +109,29 @@ def splineWeighting(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The features of edges weighted by a B-spline kernel, as a new tensor [edges, output channels]; `prog` is extended.
+    """The features of edges weighted by a B-spline kernel, as a new tensor; `prog` is extended.
 
-    `input` [edges, input channels] and `weight` [kernel, input channels, output channels] have the type of `basis`, FLOAT or HALF;
-    `basis` and `weightIndex` [edges, splines] are those of `splineBasis`. Element ``[e, o]`` of the result is the sum over splines
-    and input channels of ``weight[weightIndex[e, s], i, o] * basis[e, s] * input[e, i]``, in the type of `input`. Every tile reads
-    all weights. `PoplibsError` for other shapes and types.
+    Element ``[e, o]`` of the result is the sum over splines s and input channels i of ``weight[weightIndex[e, s], i, o] *
+    basis[e, s] * input[e, i]``, in the type of `input`.
+
+    Parameters
+    ----------
+    input:
+        FLOAT or HALF [edges, input channels].
+    weight:
+        Of its type, [kernel, input channels, output channels]. Every tile reads all weights.
+    basis, weightIndex:
+        Those of `splineBasis`, [edges, splines].
+
+    Returns
+    -------
+    Tensor
+        Of the type of `input`, [edges, output channels], spread over all tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     call = "popops.splineWeighting"
     check_call(call, graph, prog, debugContext)

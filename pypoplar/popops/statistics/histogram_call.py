@@ -62,14 +62,42 @@ def histogram(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor | None:
-    """How many elements of `input` (FLOAT or HALF) are below ``levels[0]``, from ``levels[0]`` to below ``levels[1]``, ..., beyond.
+    """How many elements of `input` are below the first of some levels, between two of them, and beyond the last.
 
-    `levels` are ascending numbers of its type. With `absoluteOfInput` the elements' magnitudes are counted. NaNs are counted beyond
-    all levels. The counts are UNSIGNED_INTs, one more than levels: a new tensor, or written to `output`, to which they are added
-    with `updateOutput`. `prog` is extended.
+    An element counts between the levels a and b if it is a at least, and below b. NaNs are counted beyond all levels. `prog` is
+    extended.
 
-    Options: ``useFloatArithmeticWithUnsignedIntOutput`` sums up in float, which of more than 2^24 elements is
-    faster, and leaves some out; ``useFloatArithmetic`` also returns FLOATs. An `output` of FLOATs is summed up in float, too.
+    Parameters
+    ----------
+    input:
+        FLOAT or HALF of any shape.
+    levels:
+        A vector of its type with ascending numbers, one at least.
+    absoluteOfInput:
+        Whether the magnitudes of the elements are counted.
+    output:
+        The tensor that the counts are written to, UNSIGNED_INT or FLOAT ``[len(levels) + 1]``. Counts of FLOATs are summed up
+        in float.
+    updateOutput:
+        Whether they are added to what is there.
+    options:
+        Known are
+
+        - ``useFloatArithmeticWithUnsignedIntOutput`` (false): sums are taken in float, which of more than 2^24 elements is
+          faster, and leaves some out.
+        - ``useFloatArithmetic`` (false): the same, and the result is FLOAT; not with `output`.
+
+    Returns
+    -------
+    Tensor | None
+        The counts, a new UNSIGNED_INT tensor ``[len(levels) + 1]``; None with `output`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and shapes, and an `output` that cannot be written.
+    InvalidOption
+        For other options, and for two that exclude each other.
     """
     call = "popops.histogram"
     chosen = read_options(call, options, OPTIONS)
