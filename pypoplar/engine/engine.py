@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
 
 import numpy as np
@@ -46,6 +44,7 @@ from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
     from pypoplar.compiler.compile import Progress
+    from pypoplar.executable.archive import Place
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
     from pypoplar.report.report import Report
@@ -65,8 +64,32 @@ def compileGraph(
 ) -> Executable:
     """Check a graph and compile it with its programs; an `Engine` runs the result, here or in another process.
 
-    `options` are engine options. `progress(done, total)` is called after every part of the work. `name` is that of the engine, for
-    the profile that is written where memory does not do. Raises what `Engine` raises.
+    Parameters
+    ----------
+    graph:
+        A `Graph`; of a virtual graph the whole of which it is a part.
+    programs:
+        One program or a list of them; `Engine.run` takes their numbers in it.
+    options:
+        Engine options, as `Engine` takes them.
+    progress:
+        Called as ``progress(done, total)`` after every part of the work.
+    name:
+        The name of the engine, for the profile that is written where memory does not do.
+
+    Returns
+    -------
+    Executable
+        What `Engine` takes in place of a graph and its programs; it refers to neither.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `graph` is no `Graph`, `programs` has what is no program, or `progress` cannot be called with two numbers.
+    InvalidOption
+        For an unknown option, or a value that it cannot have.
+    GraphConnectionError, InvalidTileMapping, GraphCycleError, GraphMemoryAllocationError
+        When the graph is not a program of the machine, as from `Engine`.
     """
     parsed = EngineOptions.parse(options)
     wrong = "" if progress is None else misfit(progress, "done", "total")
@@ -194,8 +217,22 @@ class Engine(ShownEngine):
     def load(self, device: Device | None = None) -> None:
         """Put the program on a device: memory becomes uninitialised, then constants and initial values are written.
 
-        Streams start again at the beginning of their arrays, random numbers and the cycle counter where they started, the report
-        is empty. The device's target has to be as large as the program's, and a `DeviceManager`'s device has to be attached.
+        Streams start again at the beginning of their arrays, random numbers and the cycle counter where they started, the
+        report is empty.
+
+        Parameters
+        ----------
+        device:
+            A device whose target has the size, speed and timing that the program was compiled for; without one that of the last
+            `prepare` or `load`.
+
+        Raises
+        ------
+        PoplarTypeError
+            If it is no `Device`.
+        ApplicationRuntimeError
+            If its target is another than the program's, if a `DeviceManager` gave it and it is not attached, or in a callback
+            of a run.
         """
         self._choose_device(device, "load")
         self._alone(self._load)
@@ -231,20 +268,49 @@ class Engine(ShownEngine):
                 self._busy = False
 
     def prepare(self, device: Device) -> None:
-        """The first half of `load` in Poplar; here it only checks the device and keeps it for `deploy`."""
+        """The first half of `load` in Poplar; here it only checks the device and keeps it for `deploy`.
+
+        Parameters
+        ----------
+        device:
+            A device, as `load` takes it.
+
+        Raises
+        ------
+        PoplarTypeError, ApplicationRuntimeError
+            As from `load`.
+        """
         self._choose_device(device, "prepare")
 
     @public
     def deploy(self) -> None:
-        """The second half of `load`."""
+        """The second half of `load` in Poplar; here it loads onto the device of `prepare`."""
         self.load()
 
     def run(self, program: int = 0, name: str = "") -> None:
-        """Run program number `program` to its end. `name` labels the run in reports.
+        """Run one of the engine's programs to its end.
 
-        Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again;
-        a run that failed is in no figure of the report, which tells how far it came. Ctrl-C ends a run midway and leaves memory as
-        it is then; `load` resets it.
+        The engine can be used again after an error; a run that failed is in no figure of the report, which tells how far it
+        came. Ctrl-C ends a run midway and leaves memory as it is then; `load` resets it.
+
+        Parameters
+        ----------
+        program:
+            Its number in the list of programs, from 0.
+        name:
+            Labels the run in reports; ``program 0`` and so on without one.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such program.
+        ApplicationRuntimeError
+            If nothing has been loaded, the device is no longer attached, or the program aborts.
+        StreamConnectionError
+            If the program uses a stream to which nothing is connected.
+        CodeletRuntimeError
+            The error of the first step in which a vertex failed, by its class, such as `CodeletIndexError`. What a callback
+            raises comes out as it is.
         """
         entries = len(self.executable.entry_streams)
         try:
@@ -277,7 +343,15 @@ class Engine(ShownEngine):
             raise fault_error(self.executable, self._state.memory, fault)
 
     def loadAndRun(self, device: Device, program: int = 0) -> None:
-        """`load` and `run`."""
+        """`load` the programs on a device and `run` one of them.
+
+        Parameters
+        ----------
+        device:
+            A device, as `load` takes it.
+        program:
+            The number of the program, as `run` takes it.
+        """
         self.load(device)
         self.run(program)
 
@@ -290,18 +364,80 @@ class Engine(ShownEngine):
     def connectStream(self, name: str, array: AnyArray) -> None:
         """Connect host memory to a stream. The array is held by reference, not copied.
 
-        Its dtype is the stream's, its size a multiple of the stream's elements: it is consumed chunk by chunk and starts again at
-        its end. The position is kept from run to run; connecting again and `load` reset it. Arrays have to be C-contiguous, and
-        writeable where a stream writes to them.
+        It is consumed chunk by chunk, in row-major order, and starts again at its end. The position is kept from run to run;
+        connecting again and `load` reset it.
+
+        Parameters
+        ----------
+        name:
+            The handle of the stream.
+        array:
+            Of the stream's dtype, with a multiple of the elements of one transfer; C-contiguous, and writeable where a stream
+            writes to it.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such stream.
+        StreamConnectionError
+            If the array is none, or does not fit.
         """
         self._streams.connect(str(name), array)
 
     def connectStreamToCallback(self, name: str, callback: Callback) -> None:
-        """Connect a function of one array (a chunk to fill or to read), an iterator of chunks, or a `StreamCallback`."""
+        """Connect a callback to a stream: it gives or takes a chunk for each transfer.
+
+        Parameters
+        ----------
+        name:
+            The handle of the stream.
+        callback:
+            A function of one array, of rank 1 with the elements of one transfer: it fills the array or returns the values, or
+            reads it where the stream goes to the host. Or an iterator of chunks, or a `StreamCallback`.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such stream.
+        StreamConnectionError
+            If it cannot be called so.
+
+        Examples
+        --------
+        >>> from pypoplar import FLOAT, Engine, Graph, IPUModel
+        >>> from pypoplar.program import Copy, Repeat
+        >>> device = IPUModel("tiny").createDevice()
+        >>> graph = Graph(device)
+        >>> x = graph.addVariable(FLOAT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> graph.setInitialValue(x, [1.0, 2.0])
+        >>> engine = Engine(graph, Repeat(2, Copy(x, graph.addDeviceToHostFIFO("out", FLOAT, 2))))
+        >>> engine.connectStreamToCallback("out", lambda chunk: print(chunk.tolist()))
+        >>> engine.loadAndRun(device)
+        [1.0, 2.0]
+        [1.0, 2.0]
+        """
         self._streams.connect_callback(str(name), callback)
 
     def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
-        """Connect a host function: it gets the arrays of its inputs to read, then those of its outputs to fill."""
+        """Connect a function of the host, which programs call by `program.Call`.
+
+        Parameters
+        ----------
+        name:
+            The handle of the host function, see `Graph.addHostFunction`.
+        function:
+            Called with the arrays of its inputs to read, then those of its outputs to fill, each of rank 1.
+        replica:
+            Changes nothing: there is one replica.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such host function.
+        StreamConnectionError
+            If it cannot be called with as many arrays.
+        """
         services = [service for service in self.executable.services if service["kind"] == ServiceKind.HOST_FUNCTION]
         known = {service["name"]: (len(service["inputs"]), len(service["outputs"])) for service in services}
         if name not in known:
@@ -318,7 +454,25 @@ class Engine(ShownEngine):
     # Tensors by handle
 
     def writeTensor(self, handle: str, array: Any) -> None:
-        """Write host data to the tensor of a handle made by `Graph.createHostWrite`; sizes and types have to agree."""
+        """Write host data to the tensor of a handle that `Graph.createHostWrite` made.
+
+        Parameters
+        ----------
+        handle:
+            The name of the host write.
+        array:
+            An array of the tensor's dtype with as many elements, or numbers, as lists or one, that its type can hold; shaped
+            like the tensor or flat.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such handle.
+        TensorIOStateError
+            If dtype, shape or a value does not fit.
+        ApplicationRuntimeError
+            If nothing has been loaded, or in a callback of a run.
+        """
         tensor = self._find_handle(self.executable.writes, handle, "write")
         dtype = BY_NAME[tensor.type].dtype
         values = self._services.check_host_array(f"handle {handle!r}", array, dtype, tensor.shape)
@@ -329,9 +483,28 @@ class Engine(ShownEngine):
         self._transfer(tensor, np.ascontiguousarray(values))
 
     def readTensor(self, handle: str, array: AnyArray | None = None) -> AnyArray:
-        """Read the tensor of a handle made by `Graph.createHostRead`: an array of the tensor's shape and dtype.
+        """Read the tensor of a handle that `Graph.createHostRead` made.
 
-        With `array`, the values are written there as well.
+        Parameters
+        ----------
+        handle:
+            The name of the host read.
+        array:
+            Where the values are written as well: an array of the tensor's dtype with as many elements.
+
+        Returns
+        -------
+        AnyArray
+            A new array of the tensor's shape and dtype.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such handle.
+        TensorIOStateError
+            If `array` does not fit or cannot be written to.
+        ApplicationRuntimeError
+            If nothing has been loaded, or in a callback of a run.
         """
         tensor = self._find_handle(self.executable.reads, handle, "read")
         dtype = BY_NAME[tensor.type].dtype
@@ -361,20 +534,73 @@ class Engine(ShownEngine):
         return handles[handle]
 
     def copyToRemoteBuffer(self, array: Any, name: str, row: int = 0, replica: int = 0) -> None:
-        """Fill row `row` of a remote buffer."""
+        """Fill a row of a remote buffer with values of the host.
+
+        Parameters
+        ----------
+        array:
+            As many elements as a row has, in an array of the buffer's dtype or as numbers.
+        name:
+            The handle of the remote buffer, see `Graph.addRemoteBuffer`.
+        row:
+            Its number, from 0.
+        replica:
+            Changes nothing: there is one replica.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such remote buffer.
+        PoplarIndexError
+            If it has no such row.
+        TensorIOStateError
+            If the array does not fit.
+        """
         number, target = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.shape).ravel()
 
     def copyFromRemoteBuffer(self, name: str, array: AnyArray, row: int = 0, replica: int = 0) -> None:
-        """Read row `row` of a remote buffer into `array`."""
+        """Read a row of a remote buffer into an array of the host.
+
+        Parameters
+        ----------
+        name:
+            The handle of the remote buffer, see `Graph.addRemoteBuffer`.
+        array:
+            An array of the buffer's dtype with as many elements as a row, which is written to.
+        row:
+            Its number, from 0.
+        replica:
+            Changes nothing: there is one replica.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such remote buffer.
+        PoplarIndexError
+            If it has no such row.
+        TensorIOStateError
+            If the array does not fit or cannot be written to.
+        """
         number, source = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.shape, writes=True)
         checked[...] = source.reshape(checked.shape)
 
     def setPrintStream(self, stream: TextIO) -> None:
-        """Where `PrintTensor` writes; standard error if it is never set."""
+        """Where `program.PrintTensor` and the prints of vertices write; standard error if it is never set.
+
+        Parameters
+        ----------
+        stream:
+            A text file that is open for writing.
+
+        Raises
+        ------
+        PoplarTypeError
+            If it is none.
+        """
         check_text_stream(stream, "setPrintStream")
         self._services.stream_out = stream
 
@@ -398,8 +624,21 @@ class Engine(ShownEngine):
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
         """Write the summary of the report as text.
 
-        Options: ``showExecutionSteps`` adds the steps of the program, ``showVarStorage`` variables and when they live,
-        ``showPerIpuMemoryUsage`` the memory of each IPU.
+        Parameters
+        ----------
+        stream:
+            A text file that is open for writing.
+        options:
+            Each ``"true"`` or ``"false"``, the default: ``showExecutionSteps`` adds the steps of the program,
+            ``showVarStorage`` variables and when they live, ``showPerIpuMemoryUsage`` the memory of each IPU;
+            ``showOptimizations`` adds nothing here.
+
+        Raises
+        ------
+        InvalidOption
+            For an unknown option or another value.
+        PoplarTypeError
+            If the stream is none.
         """
         from pypoplar.report.text.summary import summary
 
@@ -415,15 +654,26 @@ class Engine(ShownEngine):
         self._runs.profiling = False
 
     def resetExecutionProfile(self) -> None:
-        """Forget what runs so far have cost."""
+        """Forget what runs so far have cost: the report is as after `load`."""
         self._runs.reset()
 
     def getTileClockFrequency(self) -> float:
-        """Hertz of the target's tiles."""
+        """The frequency of the tiles of the program's target, in Hz."""
         return self.executable.target.getTileClockFrequency()
 
-    def serializeExecutable(self, stream: io.BufferedIOBase | str | Path) -> None:
-        """Write the executable as `Executable.save` does."""
+    def serializeExecutable(self, stream: Place) -> None:
+        """Write the executable as `Executable.save` does.
+
+        Parameters
+        ----------
+        stream:
+            A path, or a binary file that is open for writing.
+
+        Raises
+        ------
+        PoplarTypeError
+            As from `Executable.save`.
+        """
         self.executable.save(stream)
 
 

@@ -37,23 +37,48 @@ class StreamCallback:
     """
 
     class Result(Enum):
-        """Whether `prefetch` has filled the chunk."""
+        """Whether `StreamCallback.prefetch` has filled the chunk.
+
+        Attributes
+        ----------
+        Success:
+            It has; `StreamCallback.fetch` is not called for it.
+        NotAvailable:
+            It has not.
+        """
 
         Success = "Success"
         NotAvailable = "NotAvailable"
 
     def prefetch(self, chunk: AnyArray) -> StreamCallback.Result:
-        """Fill the chunk that will be due next, if there is data already: `Result.Success`, else `Result.NotAvailable`.
+        """Fill the chunk that will be due next, if there is data already.
 
         The next copy may be in a later run, or never come.
+
+        Parameters
+        ----------
+        chunk:
+            Of rank 1, with the elements of one transfer and the dtype of the stream.
+
+        Returns
+        -------
+        StreamCallback.Result
+            Whether it is filled; without a method of its own a callback never fills it.
         """
         return StreamCallback.Result.NotAvailable
 
     def fetch(self, chunk: AnyArray) -> None:
+        """Fill the chunk of a stream to the device, or read that of a stream to the host; each callback defines it.
+
+        Parameters
+        ----------
+        chunk:
+            Of rank 1, with the elements of one transfer and the dtype of the stream; its memory is used again for the next.
+        """
         raise NotImplementedError
 
     def complete(self) -> None:
-        """The chunk has been used."""
+        """Called when the chunk of the last `fetch` or `prefetch` has been used."""
 
     def invalidatePrefetched(self) -> None:
         """What was prefetched will not be used: another callback was connected, or the program was loaded again."""

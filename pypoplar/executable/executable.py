@@ -7,7 +7,7 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from attrs import frozen
 
@@ -33,6 +33,9 @@ from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
 
+if TYPE_CHECKING:
+    from pypoplar.executable.archive import Place
+
 UNPACKED_LIMIT = 1 << 30
 """Bytes: what a file that is loaded may unpack to, unless its reader says otherwise."""
 
@@ -40,7 +43,12 @@ UNPACKED_LIMIT = 1 << 30
 @public
 @frozen(eq=False, repr=False)
 class Executable:
-    """A compiled program: what `compileGraph` returns and `Engine` runs."""
+    """A compiled program, made by `compileGraph` or `Executable.load`, for an `Engine` to run.
+
+    Its attributes are what the compiler hands to the engine and to reports: `target`, `options`, `entries` (of its programs),
+    `memory` and `image` (what lies where), `steps` and `tree` (what is done in which order); the others are told of where they
+    are defined. They are not part of Poplar.
+    """
 
     target: Target
     options: EngineOptions
@@ -100,23 +108,60 @@ class Executable:
         return bool((settings[:, FloatingPointOperand.SET] & FloatingPoint.STOCHASTIC).any())
 
     def slot_limit(self, kind: Kind) -> int:
-        """The option `pypoplar.cycle_limit` in slots of a kind of vertex: a worker's are several cycles, a supervisor's one."""
+        """The option ``pypoplar.cycle_limit`` in slots of a kind of vertex: a worker's are several cycles, a supervisor's one.
+
+        Parameters
+        ----------
+        kind:
+            That of a codelet: "supervisor" or another.
+
+        Returns
+        -------
+        int
+            Slots after which a vertex is stopped; for a limit of 0 more than there can be.
+        """
         cycles = 1 if kind == "supervisor" else self.target.getNumWorkerContexts()
         slots = -(-self.options.cycle_limit // cycles)
         return min(slots, UNLIMITED) if slots else UNLIMITED
 
-    def save(self, path: Any) -> None:
-        """Write the executable to one file that `Executable.load` reads, in this process or another."""
+    def save(self, path: Place) -> None:
+        """Write the executable to one file that `Executable.load` reads, in this process or another.
+
+        Parameters
+        ----------
+        path:
+            A path, whose file is replaced when it is whole, or a binary file that is open for writing.
+
+        Raises
+        ------
+        PoplarTypeError
+            If it is neither.
+        """
         from pypoplar.executable.executable_file import save
 
         save(self, path)
 
     @staticmethod
-    def load(path: Any, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
-        """Read an executable that `save` wrote, from a path or a binary file object.
+    def load(path: Place, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
+        """Read an executable that `save` wrote.
 
-        Raises `FileLoadError` if the file is damaged or not one of ours, or if what it unpacks to takes more than `unpacked_limit`
-        bytes: a small file may declare any amount. Give a higher limit for a large program of your own.
+        Parameters
+        ----------
+        path:
+            A path, or a binary file that is open for reading.
+        unpacked_limit:
+            Bytes that its content may take, 1 GiB by default: a small file may declare any amount. Give a higher limit for a
+            large program of your own.
+
+        Returns
+        -------
+        Executable
+            As it was saved; an `Engine` translates its codelets again.
+
+        Raises
+        ------
+        FileLoadError
+            If there is no such file, if it is damaged or none of ours, or for more than `unpacked_limit` bytes.
         """
         from pypoplar.executable.executable_file import load
 
@@ -129,14 +174,43 @@ class Executable:
     def serialize(self, out: BinaryIO) -> None: ...
 
     def serialize(self, out: BinaryIO | None = None) -> bytes | None:
-        """The content of the file that `save` writes: as bytes, or written to the binary file object `out`."""
+        """The content of the file that `save` writes.
+
+        Parameters
+        ----------
+        out:
+            A binary file that is open for writing; None: the bytes are returned.
+
+        Returns
+        -------
+        bytes | None
+            The bytes, if there is no `out`.
+        """
         from pypoplar.executable.executable_file import serialize
 
         return serialize(self, out)
 
     @staticmethod
     def deserialize(source: bytes | BinaryIO, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
-        """Read what `serialize` made, from bytes or a binary file object, as `load` does."""
+        """Read what `serialize` made, as `load` does.
+
+        Parameters
+        ----------
+        source:
+            The bytes, or a binary file that is open for reading.
+        unpacked_limit:
+            Bytes that its content may take, as for `load`.
+
+        Returns
+        -------
+        Executable
+            As it was serialized.
+
+        Raises
+        ------
+        FileLoadError
+            As from `load`.
+        """
         from pypoplar.executable.executable_file import deserialize
 
         return deserialize(source, unpacked_limit)

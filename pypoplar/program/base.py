@@ -89,10 +89,27 @@ class Effects:
 
 
 class Program(Runnable, ShownInNotebooks):
-    """The base of all programs; `location` is the user's line that made it.
+    """The base of all programs.
 
-    A kind defines `reads`, `writes` and `contains`. An engine runs it if the compiler has a rule for it: see
+    A kind of program defines `reads`, `writes` and `contains`. An engine runs it if the compiler has a rule for it: see
     `pypoplar.compiler.lowering.rules`.
+
+    Parameters
+    ----------
+    name:
+        Its debug name, for reports.
+
+    Attributes
+    ----------
+    name:
+        Its debug name.
+    location:
+        The user's line that made it.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the name is no string.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -146,7 +163,7 @@ class Program(Runnable, ShownInNotebooks):
         return contents
 
     def parts(self) -> tuple[Part, ...]:
-        """The programs that it contains, in order."""
+        """The programs that it contains itself, in order, each with its place there."""
         match contents := self._contents():
             case InTurn() | OneOf():
                 return contents.parts

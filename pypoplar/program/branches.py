@@ -21,7 +21,26 @@ CASES = "[(0, a), (1, b)]"
 
 @public
 class If(Program):
-    """Run `then` if `predicate` (an integer or BOOL of one element) is not zero, else `otherwise`."""
+    """Run one program if a tensor is not zero, else another.
+
+    Parameters
+    ----------
+    predicate:
+        An integer or BOOL of one element, read when the program comes here.
+    then:
+        Run if it is not zero.
+    otherwise:
+        Run if it is zero; None: nothing.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the predicate is no such tensor, or a part is no program.
+    TensorShapeError
+        If the predicate does not have one element.
+    """
 
     def __init__(self, predicate: Tensor, then: Program, otherwise: Program | None = None, name: str = "") -> None:
         super().__init__(name)
@@ -45,9 +64,29 @@ class If(Program):
 
 @public
 class Switch(GrowingProgram):
-    """Run the case whose value `index` (INT or UNSIGNED_INT, one element) has; else `default`, or nothing if there is none.
+    """Run the case whose value a tensor has; else `default`, or nothing if there is none.
 
-    ``Switch(index, [(0, a), (1, b)], default)``; cases may also be added later with `add`, before the Switch is put into a program.
+    Cases may also be added later with `add`, before the Switch is put into a program.
+
+    Parameters
+    ----------
+    index:
+        INT or UNSIGNED_INT of one element, read when the program comes here.
+    cases:
+        Pairs of a value and a program, ``[(0, a), (1, b)]``, or a dict.
+    default:
+        Run if there is no case of the value.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the index is no such tensor, a value no whole number, or a part no program.
+    TensorShapeError
+        If the index does not have one element.
+    ControlProgramError
+        If two cases have one value, or the index cannot have it.
     """
 
     def __init__(
@@ -62,11 +101,41 @@ class Switch(GrowingProgram):
 
     @staticmethod
     def switchWithUnreachableDefault(index: Tensor, cases: Iterable[tuple[int, Program]] = (), name: str = "") -> Switch:
-        """A Switch whose index always has the value of a case; a run in which it has another stops with an error that shows it."""
+        """A Switch whose index always has the value of a case; a run in which it has another stops with an error that shows it.
+
+        Parameters
+        ----------
+        index:
+            INT or UNSIGNED_INT of one element.
+        cases:
+            As `Switch` takes them.
+        name:
+            Its debug name.
+
+        Returns
+        -------
+        Switch
+            With an `ErrorProgram` as its default.
+        """
         return Switch(index, cases, ErrorProgram("the index of a Switch has the value of no case", index), name)
 
     def add(self, value: int, program: Program) -> None:
-        """Add a case. `ControlProgramError` if there is one for that value, or if the index cannot have it."""
+        """Add a case. What is added to its program later is not part of it.
+
+        Parameters
+        ----------
+        value:
+            The value of the index for which it is run.
+        program:
+            What is run.
+
+        Raises
+        ------
+        ControlProgramError
+            If there is a case of that value, the index cannot have it, or the program holds this Switch.
+        PoplarTypeError
+            If the value is no whole number, or `program` is none.
+        """
         try:
             number = operator.index(value)
         except TypeError:

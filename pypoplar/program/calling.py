@@ -15,7 +15,28 @@ from pypoplar.tracebacks import public
 
 @public
 class Call(Program):
-    """Run a function of the graph, or call a function of the host with tensors for its inputs and outputs."""
+    """Run a function of the graph, or call a function of the host with tensors for its inputs and outputs.
+
+    Parameters
+    ----------
+    function:
+        What `Graph.addFunction` or `Graph.addHostFunction` gave.
+    inputs:
+        A tensor for each input of a host function; none for a function of the graph, whose program names its tensors.
+    outputs:
+        A tensor for each output of a host function, which it fills.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If it is no such function, or a tensor is of another type or graph.
+    TensorShapeError
+        If there are not as many tensors or elements as the host function has.
+    TensorWriteError
+        If an output holds a constant or an element twice.
+    """
 
     def __init__(
         self, function: Function | HostFunction, inputs: Iterable[Tensor] = (), outputs: Iterable[Tensor] = (), name: str = ""

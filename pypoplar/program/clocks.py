@@ -51,9 +51,49 @@ class CycleStamp(Program):
 
 @public
 def cycleCount(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType = SyncType.INTERNAL, name: str = "") -> Tensor:
-    """Make `sequence`, as it is now, count its cycles; the answer is UNSIGNED_INT [2] on `tile`, low and high word.
+    """Make a sequence, as it is now, count its cycles; steps added to it afterwards are not counted.
 
-    Steps added to the sequence afterwards are not counted.
+    Parameters
+    ----------
+    graph:
+        The graph of its programs.
+    sequence:
+        What is counted; it then holds one step, which runs what it held.
+    tile:
+        The tile on which the count is put; the clock is that of all tiles.
+    syncType:
+        What Poplar syncs before and after; it changes nothing here.
+    name:
+        The debug name of the step and of the variable.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT [2] on `tile`: low and high word of the cycles of the last time that the sequence ran.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `sequence` is no Sequence or `syncType` no `SyncType`.
+    InvalidTileMapping
+        If the graph has no such tile.
+
+    Examples
+    --------
+    >>> from pypoplar import UNSIGNED_INT, Engine, Graph, IPUModel
+    >>> from pypoplar.program import Copy, Sequence, cycleCount
+    >>> device = IPUModel("tiny").createDevice()
+    >>> graph = Graph(device)
+    >>> x, y = (graph.addVariable(UNSIGNED_INT, [100]) for _ in range(2))
+    >>> graph.setTileMapping(x, 0)
+    >>> graph.setTileMapping(y, 1)
+    >>> copies = Sequence([Copy(x, y)])
+    >>> graph.createHostRead("cycles", cycleCount(graph, copies, 0))
+    >>> engine = Engine(graph, copies)
+    >>> engine.loadAndRun(device)
+    >>> low, high = engine.readTensor("cycles").tolist()
+    >>> 100 < low + (high << 32) < 1000
+    True
     """
     check_sequence(sequence, "cycleCount")
     result = _cycles_variable(graph, tile, name or "cycleCount")
@@ -63,7 +103,33 @@ def cycleCount(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType =
 
 @public
 def cycleStamp(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType = SyncType.INTERNAL, name: str = "") -> Tensor:
-    """Append a step that notes the cycles since the run began; the answer is UNSIGNED_INT [2] on `tile`, low and high word."""
+    """Append a step that notes the cycles since the run began.
+
+    Parameters
+    ----------
+    graph:
+        The graph of the sequence's programs.
+    sequence:
+        What the step is added to.
+    tile:
+        The tile on which the answer is put; the clock is that of all tiles.
+    syncType:
+        What Poplar syncs before; it changes nothing here.
+    name:
+        The debug name of the step and of the variable.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT [2] on `tile`: low and high word.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `sequence` is no Sequence or `syncType` no `SyncType`.
+    InvalidTileMapping
+        If the graph has no such tile.
+    """
     check_sequence(sequence, "cycleStamp")
     result = _cycles_variable(graph, tile, name or "cycleStamp")
     sequence.add(CycleStamp(result, operator.index(tile), sync_type(syncType), name))

@@ -15,9 +15,28 @@ from pypoplar.types import INT, UNSIGNED_INT
 class Copy(Program):
     """Copy elements in flattened order: tensor to tensor, stream to tensor, tensor to stream, or a remote buffer's rows.
 
-    Counts and types of elements must agree, shapes need not. ``Copy(buffer, tensor, offset)`` and ``Copy(tensor, buffer, offset)``
-    transfer the rows that the integer tensor `offset` names, one of its elements for each row; without it, row 0.
-    `TensorWriteError` if the destination holds a constant or an element twice, or an element at another position than the source.
+    Counts and types of elements must agree, shapes need not.
+
+    Parameters
+    ----------
+    source:
+        A tensor, a stream to the device, or a remote buffer.
+    destination:
+        A tensor, a stream to the host, or a remote buffer; one of both is a tensor.
+    offset:
+        With a remote buffer an INT or UNSIGNED_INT tensor with the numbers of the rows that are transferred; without it, row 0.
+        A bool is Poplar's `dontOutline` or `optimiseMemory`, which change no result; a string is the name.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If element types or graphs differ, a stream goes the other way, or an argument is none of these.
+    TensorShapeError
+        If the numbers of elements differ.
+    TensorWriteError
+        If the destination holds a constant or an element twice, or an element at another position than the source.
     """
 
     def __init__(
@@ -84,7 +103,23 @@ class Copy(Program):
 
 @public
 class WriteUndef(Program):
-    """Make a tensor's values undefined: what it held is not needed any more."""
+    """Make a tensor's values undefined: what it held is not needed any more, so that its memory may serve others until it is
+    written.
+
+    Parameters
+    ----------
+    tensor:
+        A view of variables.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    TensorWriteError
+        If it holds a constant or an element twice.
+    PoplarTypeError
+        If it is no tensor.
+    """
 
     def __init__(self, tensor: Tensor, name: str = "") -> None:
         super().__init__(name)

@@ -13,7 +13,26 @@ from pypoplar.types import BOOL
 
 @public
 class Execute(Program):
-    """Run a compute set: all its vertices, in one step. `result` (BOOL, one element) takes the AND of what `compute` returns."""
+    """Run a compute set: all its vertices, in one step.
+
+    Parameters
+    ----------
+    computeSet:
+        What `Graph.addComputeSet` gave.
+    result:
+        BOOL of one element, which takes the AND of what the `compute` of all vertices returns. A string is the name.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If it is no compute set, or the result of another type or graph.
+    TensorShapeError
+        If the result does not have one element.
+    TensorWriteError
+        If the result is a constant.
+    """
 
     def __init__(self, computeSet: ComputeSet, result: Tensor | str | None = None, name: str = "") -> None:
         if isinstance(result, str):

@@ -17,8 +17,18 @@ from pypoplar.tracebacks import public
 class FloatingPointBehaviour:
     """Which floating-point results stop the program, and how HALFs are rounded.
 
-    `inv`: invalid ones; `div0`: divisions by zero; `oflo`: overflow. `esr`: HALFs are rounded at random (`setStochasticRounding`).
-    `nanoo` (NaN on overflow of a HALF) changes nothing: HALFs overflow to infinity.
+    Parameters
+    ----------
+    inv:
+        Whether invalid ones stop it.
+    div0:
+        Whether divisions by zero stop it.
+    oflo:
+        Whether overflow stops it.
+    esr:
+        Whether HALFs are rounded at random, see `setStochasticRounding`.
+    nanoo:
+        Poplar's NaN on overflow of a HALF; it changes nothing: HALFs overflow to infinity.
     """
 
     inv: bool = True
@@ -70,6 +80,22 @@ def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: Float
 
     It holds for all tiles, also those that `graph` has not, from run to run, until another step sets something else. Engines begin
     with stochastic rounding off, and with the exceptions that the option `debug.floatPointOpException` says.
+
+    Parameters
+    ----------
+    graph:
+        The graph of the sequence's programs.
+    sequence:
+        What the step is added to.
+    behaviour:
+        What holds from there on.
+    name:
+        The debug name of the step.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `behaviour` or `sequence` is none.
     """
     if not isinstance(behaviour, FloatingPointBehaviour):
         raise PoplarTypeError(f"expected a FloatingPointBehaviour, got {behaviour!r}")
@@ -89,6 +115,22 @@ def setStochasticRounding(graph: Graph, sequence: Sequence, enable: bool, name: 
 
     It holds for all tiles, also those that `graph` has not, from run to run, until another step sets something else. Engines begin
     with it off.
+
+    Parameters
+    ----------
+    graph:
+        The graph of the sequence's programs.
+    sequence:
+        What the step is added to.
+    enable:
+        Whether it is on from there on.
+    name:
+        The debug name of the step.
+
+    Raises
+    ------
+    PoplarTypeError
+        If `enable` is no bool, or `sequence` is none.
     """
     check_sequence(sequence, "setStochasticRounding")
     if not isinstance(enable, bool | np.bool_):

@@ -13,7 +13,24 @@ from pypoplar.tracebacks import public
 
 @public
 class Repeat(Program):
-    """Run a program `count` times."""
+    """Run a program a number of times that is known when it is built.
+
+    Parameters
+    ----------
+    count:
+        How often, 0 to 2**63 - 1.
+    body:
+        What is run.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the count is no whole number, or the body no program.
+    ControlProgramError
+        If the count is out of range.
+    """
 
     def __init__(self, count: int, body: Program, name: str = "") -> None:
         super().__init__(name)
@@ -62,7 +79,26 @@ class _While(Program):
 
 @public
 class RepeatWhileTrue(_While):
-    """Run `condition`; while `predicate` (an integer or BOOL of one element) is not zero then, run `body` and `condition` again."""
+    """Run `condition`; while a tensor is not zero then, run `body` and `condition` again.
+
+    Parameters
+    ----------
+    condition:
+        Run before every look at the predicate.
+    predicate:
+        An integer or BOOL of one element.
+    body:
+        Run as long as it is not zero.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the predicate is no such tensor, or a part is no program.
+    TensorShapeError
+        If the predicate does not have one element.
+    """
 
     def detail(self) -> str:
         return f"while {self.predicate.getDebugStr()}"
@@ -70,7 +106,26 @@ class RepeatWhileTrue(_While):
 
 @public
 class RepeatWhileFalse(_While):
-    """Run `condition`; while `predicate` (an integer or BOOL of one element) is zero then, run `body` and `condition` again."""
+    """Run `condition`; while a tensor is zero then, run `body` and `condition` again.
+
+    Parameters
+    ----------
+    condition:
+        Run before every look at the predicate.
+    predicate:
+        An integer or BOOL of one element.
+    body:
+        Run as long as it is zero.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the predicate is no such tensor, or a part is no program.
+    TensorShapeError
+        If the predicate does not have one element.
+    """
 
     def detail(self) -> str:
         return f"until {self.predicate.getDebugStr()}"

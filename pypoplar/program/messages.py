@@ -20,7 +20,22 @@ def check_message(message: Any, what: str) -> str:
 
 @public
 class PrintTensor(Program):
-    """Print a tensor's values: ``PrintTensor("title", tensor)`` or ``PrintTensor(tensor)``."""
+    """Print a tensor's values where `Engine.setPrintStream` says: ``PrintTensor("title", tensor)`` or ``PrintTensor(tensor)``.
+
+    Parameters
+    ----------
+    title:
+        Printed before the values; or the tensor, with its name as the title.
+    tensor:
+        What is printed.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If there is no tensor, or the title is no string.
+    """
 
     def __init__(self, title: str | Tensor, tensor: Tensor | None = None, name: str = "") -> None:
         super().__init__(name)
@@ -47,7 +62,20 @@ class PrintTensor(Program):
 
 @public
 class Abort(Program):
-    """Stop the run with `ApplicationRuntimeError` and a message."""
+    """Stop the run: `Engine.run` raises `ApplicationRuntimeError` with a message.
+
+    Parameters
+    ----------
+    message:
+        What the error says.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the message is no string.
+    """
 
     def __init__(self, message: str = "", name: str = "") -> None:
         super().__init__(name)
@@ -68,7 +96,24 @@ class Abort(Program):
 
 @public
 class AbortOnCondition(Program):
-    """`Abort` if `predicate` (an integer or BOOL of one element) is not zero."""
+    """Stop the run as `Abort` does if a tensor is not zero.
+
+    Parameters
+    ----------
+    predicate:
+        An integer or BOOL of one element.
+    message:
+        What the error says.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the predicate is no such tensor, or the message no string.
+    TensorShapeError
+        If the predicate does not have one element.
+    """
 
     def __init__(self, predicate: Tensor, message: str = "", name: str = "") -> None:
         super().__init__(name)
@@ -90,7 +135,22 @@ class AbortOnCondition(Program):
 
 @public
 class ErrorProgram(Program):
-    """Stop the run with a message and the values of a tensor."""
+    """Stop the run: `Engine.run` raises `ApplicationRuntimeError` with a message and the values of a tensor.
+
+    Parameters
+    ----------
+    message:
+        What the error says before the values.
+    tensor:
+        What it shows.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the tensor is none, or the message no string.
+    """
 
     def __init__(self, message: str, tensor: Tensor, name: str = "") -> None:
         super().__init__(name)

@@ -14,7 +14,20 @@ from pypoplar.tracebacks import public
 
 @public
 class Sequence(GrowingProgram):
-    """Programs one after another: ``Sequence([a, b])``, ``Sequence([a, b], "name")``, ``Sequence()`` and then `add`."""
+    """Programs one after another: ``Sequence([a, b])``, ``Sequence([a, b], "name")``, ``Sequence()`` and then `add`.
+
+    Parameters
+    ----------
+    programs:
+        Programs, or lists of them; a string at the end is the name.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If one is no program.
+    """
 
     def __init__(self, *programs: Any, name: str = "") -> None:
         given = list(programs)
@@ -28,7 +41,20 @@ class Sequence(GrowingProgram):
                 self.add(program)
 
     def add(self, program: Program) -> None:
-        """Append a program, as it is now."""
+        """Append a program, as it is now: what is added to that later is not part of this.
+
+        Parameters
+        ----------
+        program:
+            Any program.
+
+        Raises
+        ------
+        PoplarTypeError
+            If it is none.
+        ControlProgramError
+            If it is this sequence, or holds it.
+        """
         self.programs.append(self._part(program, "Sequence"))
 
     def reads(self) -> tuple[Tensor, ...]:

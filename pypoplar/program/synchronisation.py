@@ -12,7 +12,17 @@ from pypoplar.tracebacks import public
 
 
 class SyncType(Enum):
-    """What a `Sync` waits for: the tiles of each IPU, all IPUs, or all IPUs and the host."""
+    """What a `Sync` waits for.
+
+    Attributes
+    ----------
+    INTERNAL:
+        The tiles of each IPU.
+    EXTERNAL:
+        All IPUs.
+    GLOBAL:
+        All IPUs and the host; here it takes as long as `EXTERNAL`.
+    """
 
     INTERNAL = "INTERNAL"
     EXTERNAL = "EXTERNAL"
@@ -21,7 +31,20 @@ class SyncType(Enum):
 
 @public
 class Sync(Program):
-    """Wait until all tiles (and IPUs, and the host) have come here."""
+    """Wait until all tiles (and IPUs, and the host) have come here.
+
+    Parameters
+    ----------
+    type:
+        Who waits for whom.
+    name:
+        Its debug name.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the type is no `SyncType`.
+    """
 
     def __init__(self, type: SyncType, name: str = "") -> None:
         super().__init__(name)

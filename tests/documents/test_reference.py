@@ -18,15 +18,19 @@ LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
 OF_EVERY_LIBRARY_CALL = {"graph", "prog", "debugContext"}  # docs/libraries.md tells what they are
 FEWEST_WORDS = 9
 MADE_BY_A_CALL = re.compile(r"\b(made|given) by `")  # so a class says that users do not make its objects themselves
+OF_THE_COMPILER = {"pypoplar.Executable"}  # public classes whose attributes are not for users; comments tell what they are
 COMPLETE = [
     "pypoplar:"
-    "ComputeSet DataStream FieldRef Function Graph HostFunction RemoteBuffer ReplicatedStreamMode Tensor TensorCloneMethod "
-    "UpsampleMethod VariableMappingMethod VertexIntrospector VertexPerfEstimate VertexRange VertexRef append concat stack",
+    "ComputeSet DataStream Engine Executable FieldRef FloatingPointBehaviour Function Graph HostFunction RemoteBuffer "
+    "ReplicatedStreamMode StreamCallback SyncType Tensor TensorCloneMethod UpsampleMethod VariableMappingMethod "
+    "VertexIntrospector VertexPerfEstimate VertexRange VertexRef append compileGraph concat cycleCount cycleStamp "
+    "setFloatingPointBehaviour setSeed setStochasticRounding stack",
     "pypoplar.popops",
     "pypoplar.popops.embedding",
     "pypoplar.popops.expr",
     "pypoplar.popops.padding",
     "pypoplar.popops.rearrange",
+    "pypoplar.program",
     "pypoplar.pva:openReport",
 ]
 """Modules, or single names of them, whose docstrings are held to it."""
@@ -96,7 +100,8 @@ def test_a_docstring_tells_of_each_argument_and_of_the_result(name):
     assert [one.lstrip("*") for one in names] == wanted, name
     if isinstance(value, type) and attrs.has(value) and not wanted:
         fields = [one.name for one in attrs.fields(value) if not one.name.startswith("_")]
-        assert [one.arg_name.strip(" :") for one in sections.params if one.args[0] == "attribute"] == fields, name
+        lines = [one.arg_name.strip(" :") for one in sections.params if one.args[0] == "attribute"]
+        assert lines == fields or name in OF_THE_COMPILER, name
     if isinstance(value, FunctionType) and wanted:
         gives = inspect.signature(value).return_annotation
         nothing = gives in (None, "None", inspect.Signature.empty, "NoReturn", "Self")
