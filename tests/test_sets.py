@@ -66,8 +66,6 @@ MADE_BY_PYPOPLAR = (  # classes that users get and do not make
 ONE_VALUE = {  # takes one thing, whatever its annotation says
     "Engine.connectHostFunction.function",
     "Engine.connectStreamToCallback.callback",
-    "Executable.load.path",
-    "Executable.save.path",
     "Graph.addFunction.program",
     "Graph.addVertex.vertexType",
     "Graph.add_vertices.vertexType",
