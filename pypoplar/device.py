@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarTypeError, UnknownHandle
-from pypoplar.presets import PARAMETERS, Parameter
+from pypoplar.presets import PARAMETERS, Parameter, told_figures
 from pypoplar.spelling import nearest
 from pypoplar.target import (
     GlobalExchangeConstraint,
@@ -73,10 +73,11 @@ class Attachment:
 
 @public
 class Device:
-    """One or more IPUs to load an `Engine` on. `attach` takes them, `detach` or the end of a ``with`` block gives them back.
+    """One or more IPUs to load an `Engine` on, made by `IPUModel.createDevice` or a `DeviceManager`.
 
-    The devices of a `DeviceManager` share the IPUs of its machine and have to be attached; others are always free. None of them can
-    be used once it has been detached, until it is attached again.
+    `attach` takes the IPUs, `detach` or the end of a ``with`` block gives them back. The devices of a `DeviceManager` share the
+    IPUs of its machine and have to be attached; others are always free. None of them can be used once it has been detached,
+    until it is attached again.
     """
 
     def __init__(self, target: Target, id: int = 0, attachment: Attachment | None = None) -> None:
@@ -86,28 +87,78 @@ class Device:
 
     @staticmethod
     def createCPUDevice(numIPUs: int = 1) -> Device:
-        """A device of one tile with one worker per IPU: the fastest way to a result, with nothing to measure."""
+        """A device of one tile with one worker per IPU: the fastest way to a result, with nothing to measure.
+
+        Parameters
+        ----------
+        numIPUs:
+            At least 1.
+
+        Returns
+        -------
+        Device
+            With tiles whose memory has no end to speak of, see `Target.createCPUTarget`; it need not be attached.
+
+        Raises
+        ------
+        InvalidOption
+            If `numIPUs` is no such number.
+        """
         return Device(Target.createCPUTarget(numIPUs=numIPUs))
 
     @staticmethod
     def createSimulatorDevice(target: Target, opts: Mapping[str, str] | None = None) -> Device:
-        """A device with the given target; all devices are simulated here."""
+        """A device with the given target; all devices are simulated here.
+
+        Parameters
+        ----------
+        target:
+            What the device is to be.
+        opts:
+            Poplar's options, which change nothing here.
+
+        Returns
+        -------
+        Device
+            A device that need not be attached.
+
+        Raises
+        ------
+        PoplarTypeError
+            If `target` is none, or `opts` is no dict.
+        """
         if not isinstance(target, Target):
             raise PoplarTypeError(f"expected a Target, got {target!r}")
         _check_options(opts)
         return Device(target)
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
-        """The same IPUs with only the first `tilesPerIPU` tiles of each; they are attached and detached together."""
+        """The same IPUs with only the first `tilesPerIPU` tiles of each; they are attached and detached together.
+
+        Parameters
+        ----------
+        tilesPerIPU:
+            1 to the tiles of an IPU.
+
+        Returns
+        -------
+        Device
+            Of the same number and IPUs.
+
+        Raises
+        ------
+        InvalidOption
+            If an IPU does not have so many tiles.
+        """
         target = self._target.createVirtualTarget(self._target.num_ipus, tilesPerIPU)
         return Device(target, self._id, self._attachment)
 
     def getId(self) -> int:
-        """The number by which `DeviceManager.getDevice` finds it."""
+        """The number of the device, by which `DeviceManager.getDevice` finds it."""
         return self._id
 
     def getTarget(self) -> Target:
-        """The target to make a `Graph` for."""
+        """What the device is: the target to make a `Graph` for."""
         return self._target
 
     def attach(self) -> bool:
@@ -115,15 +166,26 @@ class Device:
         return self._attachment.take()
 
     def isAttached(self) -> bool:
-        """Whether `attach` has taken its IPUs."""
+        """Whether `attach` has taken its IPUs, and `detach` not yet given them back."""
         return self._attachment.taken
 
     def detach(self) -> None:
-        """Give the IPUs back."""
+        """Give the IPUs back; engines on the device cannot run until it is attached again."""
         self._attachment.give_back()
 
     def require_attached(self, what: str) -> None:
-        """`ApplicationRuntimeError` for `what`, unless the device is attached or has no need to be (not part of Poplar)."""
+        """Raise an error unless the device is attached or has no need to be (not part of Poplar).
+
+        Parameters
+        ----------
+        what:
+            What needs it, for the message.
+
+        Raises
+        ------
+        ApplicationRuntimeError
+            If it has been detached, or is a `DeviceManager`'s and has not been attached.
+        """
         if not self._attachment.usable:
             remedy = "call device.attach() first"
             if not self._attachment.is_free():
@@ -139,7 +201,7 @@ class Device:
         self.detach()
 
     def getAttributes(self) -> dict[str, str]:
-        """What the device says of itself, as strings."""
+        """What the device says of itself, as strings: architecture, numbers of IPUs and tiles, bytes, Hz."""
         target = self._target
         return {
             "architecture": target.architecture,
@@ -154,22 +216,38 @@ class Device:
         }
 
     def getAttribute(self, name: str) -> str:
-        """One of `getAttributes`."""
+        """One of the strings that `getAttributes` gives.
+
+        Parameters
+        ----------
+        name:
+            Such as ``numIPUs``, ``tilesPerIPU``, ``architecture`` or ``tileClockFrequency``.
+
+        Returns
+        -------
+        str
+            Its value as text.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such attribute.
+        """
         attributes = self.getAttributes()
         if name not in attributes:
             raise UnknownHandle(f"a device has no attribute {name!r}{_nearest(name, attributes)}")
         return attributes[name]
 
     def getDriverIDs(self) -> list[int]:
-        """The numbers of its IPUs in the machine."""
+        """The numbers that its IPUs have in the machine, from 0."""
         return list(self._attachment.ipus)
 
     def supportsRemoteBuffers(self) -> bool:
-        """True except for a CPU device."""
+        """Whether programs may have remote buffers: True except for a CPU device."""
         return self._target.type is not TargetType.CPU
 
     def hasGateway(self) -> bool:
-        """Always False: remote buffers lie in host memory."""
+        """Whether remote buffers lie in a gateway's memory: always False, they lie in the host's."""
         return False
 
     def reset(self) -> None:
@@ -183,14 +261,36 @@ class Device:
 
 @public
 class IPUModel:
-    """Figures of a machine, to be changed before `createDevice`; they start as those of the preset `version`.
+    """Figures of a machine, to be changed before `createDevice`; they start as those of a preset.
 
-    Versions: "bow" (default), "ipu2", "ipu1", "tiny" (16 tiles), "bow2000", "pod16", "pod64". Sizes are bytes, delays cycles,
-    `tileClockFrequency` Hz, `dataPathWidth` bits. An unknown field or a value out of its range raises `InvalidOption`.
+    An unknown field or a value out of its range raises `InvalidOption`. `dataPathWidth` is a multiple of 32 bits. The fields in
+    snake_case are ours.
 
-    `timing` (ours) says whom cycles follow where the vendor's IPU Model and measurements of hardware differ: "model" (default)
-    or "hardware". It decides what `syncs_without_exchange`, `compute_set_start_cycles`, `host_sync_seconds` and the host link's
-    bandwidth start as; these fields, and `supervisor_instruction_cycles`, are ours.
+    Parameters
+    ----------
+    version:
+        "bow", "ipu2", "ipu1", "tiny" (16 tiles), "bow2000", "pod16" or "pod64".
+    timing:
+        Whom cycles follow where the vendor's IPU Model and measurements of hardware differ (ours): "model" or "hardware". It
+        decides what `syncs_without_exchange`, `compute_set_start_cycles`, `host_sync_seconds` and the host link's bandwidth
+        start as.
+    fields:
+        Nothing; fields are set afterwards.
+
+    Raises
+    ------
+    InvalidOption
+        For an unknown version, timing or field.
+    PoplarTypeError
+        For a field as argument.
+
+    Examples
+    --------
+    >>> from pypoplar import IPUModel
+    >>> model = IPUModel("ipu2")
+    >>> model.tilesPerIPU = 64
+    >>> model.createDevice().getTarget().getNumTiles()
+    64
     """
 
     RelativeSyncDelayType = SyncDelay
@@ -265,7 +365,29 @@ class IPUModel:
         return timing
 
     def createDevice(self, opts: Mapping[str, str] | None = None, accurateHalf: bool = True, deviceId: int = 0) -> Device:
-        """A device with these figures. Half is computed as half whatever `accurateHalf` says; later changes do not reach it."""
+        """A device with these figures; later changes of the model do not reach it.
+
+        Parameters
+        ----------
+        opts:
+            Poplar's options, which change nothing here.
+        accurateHalf:
+            Changes nothing: HALFs are always computed as HALFs.
+        deviceId:
+            The number that `Device.getId` gives.
+
+        Returns
+        -------
+        Device
+            A device that need not be attached.
+
+        Raises
+        ------
+        InvalidOption
+            If the number is negative.
+        PoplarTypeError
+            If `opts` is no dict.
+        """
         _check_options(opts)
         values = {row.name: self.__dict__[field] for field, row in FIELDS.items()}
         target = Target.of_preset(
@@ -283,12 +405,41 @@ class IPUModel:
         return f"<IPUModel {version}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
 
 
+IPUModel.__doc__ = told_figures(
+    IPUModel.__doc__,
+    IPUModel.__annotations__,
+    {
+        "numIPUs": "The number of IPUs.",
+        "relativeSyncDelay": "Whether far tiles take longer to sync.",
+        "globalExchangeConstraints": "Limits of the traffic between IPUs, a list of `GlobalExchangeConstraint`.",
+    },
+)
+
+
 @public
 class DeviceManager:
     """The devices of a simulated machine: every single IPU, then pairs, fours, and so on, each with a number of its own.
 
-    Each manager has a machine of its own, by default a Pod64; `machine` (ours) is the name of another preset, and `timing` (ours)
-    that of its devices, "model" or "hardware", see `IPUModel`.
+    Each manager has a machine of its own.
+
+    Parameters
+    ----------
+    machine:
+        The name of a preset (ours), see `IPUModel`.
+    timing:
+        That of its devices, "model" or "hardware" (ours), see `IPUModel`.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no such preset or timing.
+
+    Examples
+    --------
+    >>> from pypoplar import DeviceManager
+    >>> device = DeviceManager().acquireAvailableDevice(2)
+    >>> device.getTarget().getNumIPUs(), device.isAttached()
+    (2, True)
     """
 
     def __init__(self, machine: str = "pod64", timing: str = "model") -> None:
@@ -309,11 +460,29 @@ class DeviceManager:
         return DeviceManager()
 
     def getNumDevices(self) -> int:
-        """How many devices there are, single IPUs and groups."""
+        """How many devices there are: single IPUs, and groups of them."""
         return len(self._ipus)
 
     def getDevice(self, id: int, opts: Mapping[str, str] | None = None) -> Device:
-        """The device with this number, not attached."""
+        """The device with this number, not attached.
+
+        Parameters
+        ----------
+        id:
+            0 to `getNumDevices` - 1.
+        opts:
+            Poplar's options, which change nothing here.
+
+        Returns
+        -------
+        Device
+            To be attached before use.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no such device.
+        """
         _check_options(opts)
         if id not in self._ipus:
             raise UnknownHandle(f"no device has the number {id!r}: {self._machine.name} has devices 0 to {len(self._ipus) - 1}")
@@ -327,6 +496,28 @@ class DeviceManager:
         """All devices, or those of this kind and number of IPUs; an empty list if there are none.
 
         For `TargetType.IPU_MODEL` and `TargetType.CPU` there is one, of any number of IPUs.
+
+        Parameters
+        ----------
+        type:
+            `TargetType.IPU` for those of the machine; `TargetType.IPU_MODEL` and `TargetType.CPU` for one of any number of
+            IPUs. None: as `TargetType.IPU`.
+        requiredNumIPUs:
+            The number of IPUs that they have; None: any.
+        opts:
+            Poplar's options, which change nothing here.
+
+        Returns
+        -------
+        list[Device]
+            In the order of their numbers; those of the machine are to be attached before use.
+
+        Raises
+        ------
+        InvalidOption
+            If `requiredNumIPUs` is no number of at least 1.
+        PoplarTypeError
+            If `type` is none.
         """
         _check_options(opts)
         if requiredNumIPUs is not None:
@@ -341,7 +532,25 @@ class DeviceManager:
         return [self.getDevice(id) for id, ipus in self._ipus.items() if requiredNumIPUs is None or len(ipus) == requiredNumIPUs]
 
     def acquireAvailableDevice(self, numIPUs: int = 1, tilesPerIPU: int = 0) -> Device:
-        """The first free device with `numIPUs` IPUs, attached; `tilesPerIPU` other than 0 makes it virtual."""
+        """The first free device with `numIPUs` IPUs, attached; `tilesPerIPU` other than 0 makes it virtual.
+
+        Parameters
+        ----------
+        numIPUs:
+            A power of 2, as the machine's devices have.
+        tilesPerIPU:
+            How many tiles of each IPU the device has; 0: all.
+
+        Returns
+        -------
+        Device
+            The device, attached.
+
+        Raises
+        ------
+        InvalidOption
+            If none is free, or an IPU does not have so many tiles.
+        """
         for device in self.getDevices(TargetType.IPU, numIPUs):
             chosen = device.createVirtualDevice(tilesPerIPU) if tilesPerIPU else device
             if chosen.attach():

@@ -39,11 +39,11 @@ class InvalidTileMapping(PoplarError, ValueError):
 
 
 class InvalidOption(PoplarError, ValueError):
-    """An unknown or ill-formed option."""
+    """An unknown or ill-formed option, or a value that it cannot have; a figure of a machine out of its range."""
 
 
 class UnknownField(PoplarError, KeyError):
-    """A codelet has no field of that name."""
+    """A codelet has no field of that name; the message says the nearest."""
 
     def __str__(self) -> str:  # KeyError would print the message's repr
         return str(self.args[0]) if self.args else ""
@@ -66,7 +66,7 @@ class PoplarIndexError(PoplarError, IndexError):
 
 
 class PoplarTypeError(PoplarError, TypeError):
-    """A value or tensor of the wrong type."""
+    """A value or tensor of the wrong type, or a tensor of another graph."""
 
 
 class PoplarAttributeError(PoplarError, AttributeError):
@@ -129,7 +129,7 @@ class MissingMember(MissingFeature, PoplarAttributeError):
 
 
 class PoplarRuntimeError(PoplarError, RuntimeError):
-    """An error while a program runs."""
+    """An error while a program runs, such as an `ApplicationRuntimeError`."""
 
 
 class ApplicationRuntimeError(PoplarRuntimeError):
@@ -141,7 +141,7 @@ class CodeletRuntimeError(ApplicationRuntimeError):
 
 
 class CodeletIndexError(CodeletRuntimeError, IndexError):
-    """A vertex that indexed beyond its field."""
+    """A vertex that indexed beyond its field, or before its begin."""
 
 
 class CodeletArithmeticError(CodeletRuntimeError, ArithmeticError):
@@ -149,7 +149,7 @@ class CodeletArithmeticError(CodeletRuntimeError, ArithmeticError):
 
 
 class CycleLimitError(CodeletRuntimeError, TimeoutError):
-    """A vertex that ran longer than `pypoplar.cycle_limit`."""
+    """A vertex that ran longer than the engine option `pypoplar.cycle_limit` allows."""
 
 
 class UninitialisedReadError(CodeletRuntimeError):

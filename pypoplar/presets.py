@@ -8,6 +8,7 @@ what the vendor's own model says, the row has both: a target follows the one or 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
@@ -147,6 +148,19 @@ PARAMETERS: tuple[Parameter, ...] = (
                        "cycles of 1.33 GHz, the middle one of five 1,501")),
 )
 # fmt: on
+UNITS = {"B": "bytes", "B/cycle": "bytes a cycle", "B/s": "bytes a second", "bit": "bits", "s": "seconds"}
+
+
+def told_figures(document: str | None, names: Iterable[str], others: Mapping[str, str]) -> str:
+    """A docstring with a section on figures of a machine: what each is and its unit, from the table; `others` are not in it."""
+    rows = {name: row for row in PARAMETERS for name in (row.name, row.field)}
+    lines = []
+    for name in names:
+        row = rows.get(name)
+        unit = f"; {UNITS.get(row.unit, row.unit)}" if row is not None and row.unit else ""
+        meaning = others[name] if row is None else f"{row.meaning[0].upper()}{row.meaning[1:]}{unit}."
+        lines += [f"    {name}:", f"        {meaning}"]
+    return "\n".join(((document or "").rstrip(), "", "    Attributes", "    ----------", *lines, "    "))
 
 
 @frozen

@@ -12,14 +12,24 @@ from attrs import field, frozen
 
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
-from pypoplar.presets import PARAMETERS, PRESETS, TIMINGS, Parameter, Preset, Value
+from pypoplar.presets import PARAMETERS, PRESETS, TIMINGS, Parameter, Preset, Value, told_figures
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 
 class TargetType(Enum):
-    """The kind of a device. All kinds are simulated here; `CPU` has one tile with one worker."""
+    """The kind of a device; all kinds are simulated here.
+
+    Attributes
+    ----------
+    IPU:
+        A machine's IPUs, as a `DeviceManager` has them.
+    IPU_MODEL:
+        What `IPUModel.createDevice` makes.
+    CPU:
+        Tiles with one worker, one on each IPU.
+    """
 
     IPU = "IPU"
     IPU_MODEL = "IPU_MODEL"
@@ -27,7 +37,15 @@ class TargetType(Enum):
 
 
 class RelativeSyncDelayType(Enum):
-    """Whether far tiles take longer to sync (`AUTO`) or all take `minIPUSyncDelay` (`NO_DELAY`)."""
+    """Whether far tiles take longer to sync.
+
+    Attributes
+    ----------
+    NO_DELAY:
+        All take `IPUModel.minIPUSyncDelay`.
+    AUTO:
+        The farthest takes `Target.relative_sync_cycles` more.
+    """
 
     NO_DELAY = "NO_DELAY"
     AUTO = "AUTO"
@@ -35,7 +53,15 @@ class RelativeSyncDelayType(Enum):
 
 @frozen
 class GlobalExchangeFlow:
-    """Traffic from one IPU to another."""
+    """Traffic from one IPU to another, for a `GlobalExchangeConstraint`.
+
+    Parameters
+    ----------
+    src:
+        The number of the IPU that sends.
+    dst:
+        The number of the IPU that receives.
+    """
 
     src: int
     dst: int
@@ -48,7 +74,15 @@ def _all_flows(flows: Iterable[GlobalExchangeFlow]) -> tuple[GlobalExchangeFlow,
 @public
 @frozen
 class GlobalExchangeConstraint:
-    """A limit of `bandwidth` bits per second for all of `flows` together."""
+    """A limit of the traffic between IPUs, for `IPUModel.globalExchangeConstraints`.
+
+    Parameters
+    ----------
+    bandwidth:
+        Bits per second of all flows together.
+    flows:
+        What is limited.
+    """
 
     bandwidth: float
     flows: tuple[GlobalExchangeFlow, ...] = field(converter=_all_flows)
@@ -98,16 +132,16 @@ def check_count(name: str, value: object, least: int = 1) -> int:
 @public
 @frozen(kw_only=True)
 class Target:
-    """A machine to build graphs for. Values only: two targets with the same figures are equal, and can be saved as JSON.
+    """A machine to build graphs for, made by `IPUModel.createDevice`, `createIPUTarget` or `createCPUTarget`.
 
-    Sizes are bytes, delays cycles, frequencies Hz. Make one with `IPUModel().createDevice().getTarget()`,
-    `Target.createIPUTarget` or `Target.createCPUTarget`. A figure out of its range raises `InvalidOption`.
+    Values only: two targets with the same figures are equal, and can be saved as JSON. A figure out of its range raises
+    `InvalidOption`.
     """
 
     type: TargetType
     system: str
     architecture: str
-    timing: str  # whom the cycles follow, where they differ: "model", the vendor's IPU Model, or "hardware", measurements
+    timing: str
     num_ipus: int
     tiles_per_ipu: int
     num_worker_contexts: int
@@ -159,7 +193,29 @@ class Target:
 
     @staticmethod
     def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, timing: str = "model", **changes: Any) -> Target:
-        """The target of the preset `name`, with the given timing ("model" or "hardware") and attributes changed (ours)."""
+        """The target of a preset, with attributes changed (ours).
+
+        Parameters
+        ----------
+        name:
+            A version of `IPUModel`, such as "bow".
+        type:
+            The kind of the target.
+        timing:
+            "model" or "hardware", see `IPUModel`.
+        changes:
+            Attributes of `Target` with other values.
+
+        Returns
+        -------
+        Target
+            With the preset's number of IPUs, unless `changes` says another.
+
+        Raises
+        ------
+        InvalidOption
+            If there is no such preset or timing, or a value is out of its range.
+        """
         preset = find_preset(name)
         values: dict[str, Any] = {
             "num_ipus": preset.num_ipus,
@@ -174,8 +230,26 @@ class Target:
     def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None, timing: str = "model") -> Target:
         """A target without a device: ``(system)``, ``(numIPUs, system)`` or ``(numIPUs, tilesPerIPU, system)``.
 
-        `system` is a preset's name ("bow"). `opts` may set ``ipuLinkTopology`` and the like; they change nothing here. `timing`
-        (ours) is "model" or "hardware", see `IPUModel`.
+        Parameters
+        ----------
+        arguments:
+            The name of a preset, such as "bow", last; before it the numbers of IPUs and of tiles on each, if not the preset's.
+        opts:
+            ``ipuLinkTopology`` and the like; they change nothing here.
+        timing:
+            "model" or "hardware" (ours), see `IPUModel`.
+
+        Returns
+        -------
+        Target
+            Of the kind `TargetType.IPU`.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the arguments are others.
+        InvalidOption
+            If there is no such preset or timing, or a number is less than 1.
         """
         ordered(opts, "the options of a target", OPTIONS)
         if not arguments or len(arguments) > 3 or not isinstance(arguments[-1], str):
@@ -192,7 +266,25 @@ class Target:
 
     @staticmethod
     def createCPUTarget(accurateHalf: bool = True, numIPUs: int = 1) -> Target:
-        """One tile with one worker and no tile memory to speak of, per IPU. Half is always true half here."""
+        """One tile with one worker and no end of tile memory to speak of, per IPU.
+
+        Parameters
+        ----------
+        accurateHalf:
+            Changes nothing: HALFs are always computed as HALFs.
+        numIPUs:
+            At least 1.
+
+        Returns
+        -------
+        Target
+            Of the kind `TargetType.CPU`, with the other figures of a Bow.
+
+        Raises
+        ------
+        InvalidOption
+            If `numIPUs` is no such number.
+        """
         return Target.of_preset(
             "bow",
             TargetType.CPU,
@@ -203,7 +295,25 @@ class Target:
         ).evolve(system="cpu", architecture="cpu")
 
     def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
-        """The same machine with fewer IPUs or fewer tiles on each."""
+        """The same machine with fewer IPUs or fewer tiles on each.
+
+        Parameters
+        ----------
+        numIPUs:
+            1 to the machine's.
+        tilesPerIPU:
+            1 to those of an IPU.
+
+        Returns
+        -------
+        Target
+            With all other figures as here.
+
+        Raises
+        ------
+        InvalidOption
+            If the machine does not have so many.
+        """
         ipus, tiles = check_count("numIPUs", numIPUs), check_count("tilesPerIPU", tilesPerIPU)
         if ipus > self.num_ipus or tiles > self.tiles_per_ipu:
             raise InvalidOption(
@@ -213,71 +323,119 @@ class Target:
         return self.evolve(num_ipus=ipus, tiles_per_ipu=tiles)
 
     def evolve(self, **changes: Any) -> Target:
-        """A copy with the given attributes changed (ours)."""
+        """A copy with some attributes changed (ours).
+
+        Parameters
+        ----------
+        changes:
+            Attributes of `Target` with other values.
+
+        Returns
+        -------
+        Target
+            All other figures are as here.
+
+        Raises
+        ------
+        InvalidOption
+            If a value is out of its range.
+        """
         return attrs.evolve(self, **changes)
 
     # Size and kind
 
     def getTargetType(self) -> TargetType:
-        """What kind of machine it is."""
+        """What kind of machine it is; all kinds are simulated."""
         return self.type
 
     def getTargetArchString(self) -> str:
-        """The architecture: "ipu1", "ipu2" (Bow IPUs too) or "cpu"."""
+        """The architecture of its chips: "ipu1", "ipu2" (Bow IPUs too) or "cpu"."""
         return self.architecture
 
     def getTargetSystemString(self) -> str:
-        """The preset's name, such as "bow"."""
+        """The name of the preset that it was made of, such as "bow"."""
         return self.system
 
     def getNumIPUs(self) -> int:
-        """IPUs of the machine."""
+        """The number of IPUs of the machine, at least 1."""
         return self.num_ipus
 
     def getTilesPerIPU(self) -> int:
-        """Tiles of one IPU."""
+        """The number of tiles on each of its IPUs."""
         return self.tiles_per_ipu
 
     def getNumTiles(self) -> int:
-        """Tiles of all IPUs together."""
+        """The number of tiles of all IPUs of the machine."""
         return self.num_ipus * self.tiles_per_ipu
 
     def getNumWorkerContexts(self) -> int:
-        """Worker threads of a tile, its supervisor not counted."""
+        """The number of worker threads of a tile, its supervisor not counted."""
         return self.num_worker_contexts
 
     def getTileClockFrequency(self) -> float:
-        """Clock of the tiles in Hz."""
+        """The clock of the tiles, in Hz: 1.85e9 of a Bow."""
         return self.tile_clock_frequency
 
     # Memory and types
 
     def getBytesPerTile(self) -> int:
-        """Memory of one tile, bytes."""
+        """The memory of one tile, in bytes: 638,976 of a Bow."""
         return self.bytes_per_tile
 
     def getMemoryBytes(self) -> int:
-        """Memory of all tiles together, bytes."""
+        """The memory of all tiles of all IPUs together, in bytes."""
         return self.bytes_per_tile * self.getNumTiles()
 
     def getTypeSize(self, type: ElementType) -> int:
-        """Bytes of one element; HALF is 2, whatever `accurateHalf` says."""
+        """Bytes of one element in a tile's memory.
+
+        Parameters
+        ----------
+        type:
+            An element type of the device.
+
+        Returns
+        -------
+        int
+            1, 2, 4 or 8.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return check_type(type).size
 
     def getVectorWidth(self, type: ElementType) -> int:
-        """Elements of `type` that one access of the data path holds: 2 floats, 4 halves."""
+        """Elements that one access of the data path holds.
+
+        Parameters
+        ----------
+        type:
+            An element type of the device.
+
+        Returns
+        -------
+        int
+            2 of FLOAT, 4 of HALF, at least 1.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return max(1, self.data_path_width // (8 * check_type(type).size))
 
     def getFloatVectorWidth(self) -> int:
-        """Floats that one access of the data path holds."""
+        """The number of floats that one access of the data path holds."""
         return self.getVectorWidth(FLOAT)
 
     def getHalfVectorWidth(self) -> int:
-        """Halves that one access of the data path holds."""
+        """The number of halves that one access of the data path holds."""
         return self.getVectorWidth(HALF)
 
     def getDataPathWidth(self) -> int:
-        """Width of a load or store, bits."""
+        """The width of a load or store, in bits: 64 on all chips."""
         return self.data_path_width
 
     def getMemcpyBytesPerCycle(self) -> int:
@@ -289,19 +447,51 @@ class Target:
         return self.atomic_store_granularity
 
     def getInterleavedMemoryElementIndex(self) -> int:
-        """The memory element at which interleaved memory begins."""
+        """The number of the memory element at which interleaved memory begins."""
         return self.interleaved_memory_element_index
 
     def getRptCountMax(self) -> int:
-        """Most rounds of a zero-overhead repeat."""
+        """The most rounds that a repeat of the hardware, without overhead, can have."""
         return self.rpt_count_max
 
     def getTypeLimitsMax(self, type: ElementType) -> int | float:
-        """The largest finite value of `type`."""
+        """The largest finite value of a type.
+
+        Parameters
+        ----------
+        type:
+            An element type of the device.
+
+        Returns
+        -------
+        int | float
+            A float for FLOAT and HALF, else an int.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return check_type(type).limits[1]
 
     def getTypeLimitsLowest(self, type: ElementType) -> int | float:
-        """The lowest finite value of `type`."""
+        """The lowest finite value of a type.
+
+        Parameters
+        ----------
+        type:
+            An element type of the device.
+
+        Returns
+        -------
+        int | float
+            A float for FLOAT and HALF, else an int.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return check_type(type).limits[0]
 
     # Exchange and sync
@@ -311,24 +501,24 @@ class Target:
         return self.exchange_bytes_per_cycle
 
     def supportsExchangeBusSharing(self) -> bool:
-        """Whether neighbouring tiles can share their exchange buses."""
+        """Whether neighbouring tiles can share their exchange buses, and so receive the same data at twice the bandwidth."""
         return self.supports_super_tile_send_receive
 
     def getTilesPerSharedExchangeBus(self) -> int:
-        """Tiles that share an exchange bus."""
+        """The number of tiles that share an exchange bus: 2."""
         return self.tiles_per_super_tile
 
     def getMinIPUSyncDelay(self) -> int:
-        """Cycles of a sync within an IPU, the nearest tile's."""
+        """Cycles of a sync within an IPU, as the nearest tile has them."""
         return self.min_ipu_sync_delay
 
     def getMaxIPUSyncDelay(self) -> int:
-        """Cycles of a sync within an IPU, the farthest tile's."""
+        """Cycles of a sync within an IPU, as the farthest tile has them."""
         far = self.relative_sync_cycles if self.relative_sync_delay is RelativeSyncDelayType.AUTO else 0
         return self.min_ipu_sync_delay + far
 
     def getGlobalSyncCycles(self) -> int:
-        """Cycles of a sync between IPUs."""
+        """Cycles of a sync between IPUs: 600 of a Bow."""
         return self.global_sync_cycles
 
     def getGlobalExchangeConstraints(self) -> tuple[GlobalExchangeConstraint, ...]:
@@ -350,7 +540,20 @@ class Target:
         return self.fp32_in_fp32_out_conv_units_per_tile
 
     def getNumConvUnits(self, inputType: ElementType, partialType: ElementType) -> int:
-        """Convolution units of a tile from one type to another; 0 where the chip has none."""
+        """Convolution units of a tile that take one type and give another.
+
+        Parameters
+        ----------
+        inputType:
+            The type of data and weights.
+        partialType:
+            The type of the sums.
+
+        Returns
+        -------
+        int
+            Units; 0 where the chip has none for the two types.
+        """
         units: dict[tuple[ElementType, ElementType], int] = {
             (HALF, HALF): self.fp16_in_fp16_out_conv_units_per_tile,
             (HALF, FLOAT): self.fp16_in_fp32_out_conv_units_per_tile,
@@ -359,19 +562,67 @@ class Target:
         return units.get((inputType, partialType), 0)
 
     def getConvUnitInputLoadElemsPerCycle(self, type: ElementType) -> int:
-        """Elements of `type` (FLOAT or HALF, else 0) that the convolution units load in a cycle."""
+        """Elements that a convolution unit takes in a cycle.
+
+        Parameters
+        ----------
+        type:
+            The type of the data.
+
+        Returns
+        -------
+        int
+            Elements of FLOAT or HALF; 0 for other types.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         if check_type(type) is HALF:
             return self.fp16_conv_unit_input_load_elems_per_cycle
         return self.fp32_conv_unit_input_load_elems_per_cycle if type is FLOAT else 0
 
     def getConvUnitMaxPipelineDepth(self, type: ElementType) -> int:
-        """Stages of a convolution unit for `type` (FLOAT or HALF, else 0)."""
+        """Stages of a convolution unit.
+
+        Parameters
+        ----------
+        type:
+            The type of the data.
+
+        Returns
+        -------
+        int
+            Stages for FLOAT or HALF; 0 for other types.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         if check_type(type) is HALF:
             return self.fp16_conv_unit_max_pipeline_depth
         return self.fp32_conv_unit_max_pipeline_depth if type is FLOAT else 0
 
     def getWeightsPerConvUnit(self, type: ElementType) -> int:
-        """Weights that a convolution unit holds: 16 halves, 8 floats."""
+        """Weights that a convolution unit holds.
+
+        Parameters
+        ----------
+        type:
+            Their type.
+
+        Returns
+        -------
+        int
+            16 for HALF, 8 for FLOAT, 0 for other types.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return self.getConvUnitInputLoadElemsPerCycle(type) * self.getConvUnitMaxPipelineDepth(type)
 
     def getConvUnitCoeffLoadBytesPerCycle(self) -> int:
@@ -381,22 +632,84 @@ class Target:
     # Peaks, of rooflines (ours)
 
     def conv_unit_flops_per_cycle(self, type: ElementType) -> int:
-        """Floating-point operations of a tile's convolution units in a cycle: 128 on halves of a Bow, 32 on floats, else 0.
+        """Floating-point operations of a tile's convolution units in a cycle; a multiply-accumulate is two.
 
-        A multiply-accumulate is two.
+        Parameters
+        ----------
+        type:
+            The type of data, weights and sums.
+
+        Returns
+        -------
+        int
+            128 on HALFs of a Bow, 32 on FLOATs, 0 for other types.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
         """
         return 2 * self.getNumConvUnits(type, type) * self.getConvUnitInputLoadElemsPerCycle(type)
 
     def vector_flops_per_cycle(self, type: ElementType) -> int:
-        """Floating-point operations of a tile without its convolution units in a cycle: 4 on floats, 8 on halves, else 0."""
+        """Floating-point operations of a tile without its convolution units in a cycle.
+
+        Parameters
+        ----------
+        type:
+            The type of the elements.
+
+        Returns
+        -------
+        int
+            4 on FLOATs, 8 on HALFs, 0 for other types.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return self.vector_element_flops_per_cycle * self.getVectorWidth(type) if check_type(type).is_floating else 0
 
     def peak_flops(self, type: ElementType) -> float:
-        """Floating-point operations of all tiles in a second, all convolution units busy: 348.6e12 on halves of a Bow (D M)."""
+        """Floating-point operations of all tiles in a second, all convolution units busy.
+
+        Parameters
+        ----------
+        type:
+            The type of data, weights and sums.
+
+        Returns
+        -------
+        float
+            348.6e12 on HALFs of a Bow, as the vendor's documents say and measurements bear out (D M); 0 where there are no such
+            units.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return self.conv_unit_flops_per_cycle(type) * self.getNumTiles() * self.tile_clock_frequency
 
     def peak_vector_flops(self, type: ElementType) -> float:
-        """Floating-point operations of all tiles in a second without convolution units: 10.9e12 on floats of a Bow (I)."""
+        """Floating-point operations of all tiles in a second without convolution units.
+
+        Parameters
+        ----------
+        type:
+            The type of the elements.
+
+        Returns
+        -------
+        float
+            10.9e12 on FLOATs of a Bow, as inferred from the instructions (I); 0 for other types than FLOAT and HALF.
+
+        Raises
+        ------
+        TypeNotSupportedError
+            If the device does not have the type.
+        """
         return self.vector_flops_per_cycle(type) * self.getNumTiles() * self.tile_clock_frequency
 
     def peak_memory_bytes(self) -> float:
@@ -406,7 +719,7 @@ class Target:
     # Saving
 
     def to_json(self) -> dict[str, Any]:
-        """The target as plain JSON values (ours)."""
+        """The target as plain JSON values, which `from_json` reads (ours)."""
         tree = attrs.asdict(self)
         tree["type"] = self.type.value
         tree["relative_sync_delay"] = self.relative_sync_delay.value
@@ -418,7 +731,23 @@ class Target:
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> Target:
-        """The target that `to_json` wrote; `InvalidOption` where a value is missing, unknown or of the wrong kind."""
+        """The target that `to_json` wrote.
+
+        Parameters
+        ----------
+        values:
+            What `to_json` gave.
+
+        Returns
+        -------
+        Target
+            Equal to the one that was written.
+
+        Raises
+        ------
+        InvalidOption
+            Where a value is missing, unknown, of the wrong kind or out of its range.
+        """
         expected = {field.name: field.type for field in attrs.fields(Target)}
         given = dict(values)
         if given.keys() != expected.keys():
@@ -445,3 +774,18 @@ class Target:
             return Target(**given)
         except InvalidOption as problem:
             raise InvalidOption(f"this is not a saved target: {problem}") from None
+
+
+Target.__doc__ = told_figures(
+    Target.__doc__,
+    [field.name for field in attrs.fields(Target)],
+    {
+        "type": "Its kind.",
+        "system": "The name of the preset.",
+        "architecture": "That of its chips.",
+        "timing": 'Whom cycles follow, where they differ: "model", the vendor\'s IPU Model, or "hardware", measurements.',
+        "num_ipus": "The number of IPUs.",
+        "relative_sync_delay": "Whether far tiles take longer to sync.",
+        "global_exchange_constraints": "Limits of the traffic between IPUs.",
+    },
+)

@@ -88,67 +88,67 @@ class Element(Generic[Number]):
 
 
 class FLOAT(Element[float], metaclass=ElementType, spelling="float", code="f32", dtype=np.float32):
-    """IEEE float32."""
+    """IEEE float of 32 bits, ``float32`` in NumPy; each operation rounds once."""
 
 
 class HALF(Element[float], metaclass=ElementType, spelling="half", code="f16", dtype=np.float16):
-    """IEEE half; each operation on it rounds once."""
+    """IEEE float of 16 bits, ``float16`` in NumPy; each operation rounds once."""
 
 
 class INT(Element[int], metaclass=ElementType, spelling="int", code="i32", dtype=np.int32):
-    """32-bit signed integer; arithmetic wraps."""
+    """Signed integer of 32 bits, ``int32`` in NumPy; arithmetic wraps."""
 
 
 class UNSIGNED_INT(Element[int], metaclass=ElementType, spelling="unsigned int", code="u32", dtype=np.uint32):
-    """32-bit unsigned integer; arithmetic wraps."""
+    """Unsigned integer of 32 bits, ``uint32`` in NumPy; arithmetic wraps."""
 
 
 class SHORT(Element[int], metaclass=ElementType, spelling="short", code="i16", dtype=np.int16):
-    """16-bit signed integer; promoted to INT in arithmetic."""
+    """Signed integer of 16 bits, ``int16`` in NumPy; promoted to INT in arithmetic."""
 
 
 class UNSIGNED_SHORT(Element[int], metaclass=ElementType, spelling="unsigned short", code="u16", dtype=np.uint16):
-    """16-bit unsigned integer; promoted to INT in arithmetic."""
+    """Unsigned integer of 16 bits, ``uint16`` in NumPy; promoted to INT in arithmetic."""
 
 
 class CHAR(Element[int], metaclass=ElementType, spelling="char", code="i8", dtype=np.int8):
-    """8-bit integer, signed on this machine; promoted to INT in arithmetic."""
+    """Integer of 8 bits, signed on this machine, ``int8`` in NumPy; promoted to INT in arithmetic."""
 
 
 class SIGNED_CHAR(Element[int], metaclass=ElementType, spelling="signed char", code="i8", dtype=np.int8):
-    """8-bit signed integer; promoted to INT in arithmetic."""
+    """Signed integer of 8 bits, ``int8`` in NumPy; promoted to INT in arithmetic."""
 
 
 class UNSIGNED_CHAR(Element[int], metaclass=ElementType, spelling="unsigned char", code="u8", dtype=np.uint8):
-    """8-bit unsigned integer; promoted to INT in arithmetic."""
+    """Unsigned integer of 8 bits, ``uint8`` in NumPy; promoted to INT in arithmetic."""
 
 
 class BOOL(Element[bool], metaclass=ElementType, spelling="bool", code="bool", dtype=np.bool_):
-    """One byte, 0 or 1."""
+    """A truth value in one byte, 0 or 1, ``bool`` in NumPy."""
 
 
 class LONGLONG(Element[int], metaclass=ElementType, spelling="long long", code="i64", dtype=np.int64):
-    """64-bit signed integer; arithmetic wraps."""
+    """Signed integer of 64 bits, ``int64`` in NumPy; arithmetic wraps."""
 
 
 class UNSIGNED_LONGLONG(Element[int], metaclass=ElementType, spelling="unsigned long long", code="u64", dtype=np.uint64):
-    """64-bit unsigned integer; arithmetic wraps."""
+    """Unsigned integer of 64 bits, ``uint64`` in NumPy; arithmetic wraps."""
 
 
 class QUARTER(metaclass=ElementType, spelling="quarter", code="f8", dtype=np.uint8, supported=False):
-    """8-bit float: not there yet; use of it raises `TypeNotSupportedError`."""
+    """Float of 8 bits: not there yet; its use raises `TypeNotSupportedError`."""
 
 
 class DOUBLE(metaclass=ElementType, spelling="double", code="f64", dtype=np.float64, supported=False):
-    """The device has no double; use of it raises `TypeNotSupportedError`."""
+    """The device has no double: its use raises `TypeNotSupportedError`; use `FLOAT`."""
 
 
 class LONG(metaclass=ElementType, spelling="long", code="long", dtype=np.int64, supported=False):
-    """Not a device type; use LONGLONG."""
+    """No type of the device: its use raises `TypeNotSupportedError`; use `LONGLONG`."""
 
 
 class UNSIGNED_LONG(metaclass=ElementType, spelling="unsigned long", code="ulong", dtype=np.uint64, supported=False):
-    """Not a device type; use UNSIGNED_LONGLONG."""
+    """No type of the device: its use raises `TypeNotSupportedError`; use `UNSIGNED_LONGLONG`."""
 
 
 SUPPORTED: tuple[ElementType, ...] = (

@@ -19,7 +19,21 @@ _set = object.__setattr__
 class Interval:
     """The elements ``begin <= i < end``; ``begin()``, ``end()``, ``lower()``, ``upper()`` and ``size()`` are calls, as in Poplar.
 
-    Unpacks into its bounds: ``begin, end = interval``. `PoplarIndexError` unless ``0 <= begin <= end``.
+    Unpacks into its bounds: ``begin, end = interval``.
+
+    Parameters
+    ----------
+    begin:
+        The first element, at least 0.
+    end:
+        The element behind the last.
+
+    Raises
+    ------
+    PoplarIndexError
+        Unless ``0 <= begin <= end``.
+    PoplarTypeError
+        If a bound is no whole number.
     """
 
     _begin: int
@@ -37,23 +51,23 @@ class Interval:
         _set(self, "_end", high)
 
     def begin(self) -> int:
-        """The first element."""
+        """The number of the first element that is in the interval."""
         return self._begin
 
     def end(self) -> int:
-        """The element behind the last."""
+        """The number of the element that follows the interval's last one."""
         return self._end
 
     def lower(self) -> int:
-        """As `begin`."""
+        """The first element, as `begin` gives it; Poplar has both names."""
         return self._begin
 
     def upper(self) -> int:
-        """As `end`."""
+        """The element behind the last, as `end` gives it; Poplar has both names."""
         return self._end
 
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements in the interval: `end` less `begin`."""
         return self._end - self._begin
 
     def __iter__(self) -> Iterator[int]:
@@ -76,7 +90,15 @@ def bounds_of(interval: Any, what: str) -> tuple[int, int]:
 
 @frozen
 class VariableInterval:
-    """A contiguous piece of a variable, as `Tensor.getVarRegions` lists them."""
+    """A contiguous piece of a variable, given by `Tensor.getVarRegions`.
+
+    Attributes
+    ----------
+    variable:
+        The variable's debug name.
+    interval:
+        Elements of the variable, in its row-major order.
+    """
 
     variable: str
     interval: Interval

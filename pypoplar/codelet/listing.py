@@ -34,12 +34,30 @@ _COLUMN = 20
 def listing(codelet: Any, target: Target | Device | str = "bow") -> str:
     """What the code of a codelet becomes on a target: bundles with their worker slots, by the user's lines.
 
-    `codelet` is a class, or an instance of a template; `target` a Target, a Device, or a name of `IPUModel`. A bundle has an
-    instruction for the main pipe, for the auxiliary one, or for both; it stands below the line of the main pipe's, and says where
-    that of the auxiliary pipe comes from, if from another line. Each loop says how it goes round, why it is no hardware repeat or
-    not run on vectors, and where it ends. Estimates and estimators do not come into it.
+    A bundle has an instruction for the main pipe, for the auxiliary one, or for both; it stands below the line of the main
+    pipe's, and says where that of the auxiliary pipe comes from, if from another line. Each loop says how it goes round, why it
+    is no hardware repeat or not run on vectors, and where it ends. Estimates and estimators do not come into it.
 
-    Raises `CodeletError` for what is no codelet or cannot be translated, `InvalidOption` for an unknown target.
+    Parameters
+    ----------
+    codelet:
+        A class, or an instance of a template.
+    target:
+        A Target, a Device, or a version of `IPUModel`.
+
+    Returns
+    -------
+    str
+        Lines of text.
+
+    Raises
+    ------
+    CodeletError
+        For what cannot be translated.
+    PoplarTypeError
+        For what is no codelet, or no target.
+    InvalidOption
+        If there is no such version.
     """
     return _listing(CodeletRegistry().find(codelet)[1], _target(target))
 

@@ -14,17 +14,17 @@ import attrs
 import pytest
 from docstring_parser import DocstringStyle, parse
 
+from pypoplar import Record, Vertex
+from pypoplar.codelet.language.fields import Bracketed
+from pypoplar.types import ElementType
+
 LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
 OF_EVERY_LIBRARY_CALL = {"graph", "prog", "debugContext"}  # docs/libraries.md tells what they are
 FEWEST_WORDS = 9
 MADE_BY_A_CALL = re.compile(r"\b(made|given) by `")  # so a class says that users do not make its objects themselves
 OF_THE_COMPILER = {"pypoplar.Executable"}  # public classes whose attributes are not for users; comments tell what they are
 COMPLETE = [
-    "pypoplar:"
-    "ComputeSet DataStream Engine Executable FieldRef FloatingPointBehaviour Function Graph HostFunction RemoteBuffer "
-    "ReplicatedStreamMode StreamCallback SyncType Tensor TensorCloneMethod UpsampleMethod VariableMappingMethod "
-    "VertexIntrospector VertexPerfEstimate VertexRange VertexRef append compileGraph concat cycleCount cycleStamp "
-    "setFloatingPointBehaviour setSeed setStochasticRounding stack",
+    "pypoplar",
     "pypoplar.popops",
     "pypoplar.popops.embedding",
     "pypoplar.popops.expr",
@@ -66,6 +66,8 @@ def arguments(name, value):
         return []
     if not isinstance(value, type | FunctionType):
         return []
+    if isinstance(value, ElementType) or (isinstance(value, type) and issubclass(value, (Vertex, Record, Bracketed))):
+        return []  # which have no instances
     if isinstance(value, type) and MADE_BY_A_CALL.search(inspect.getdoc(value) or ""):
         return []
     try:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, get_args, get_origin, overload
 
 from attrs import field, frozen
@@ -39,7 +40,24 @@ RecordItem = TypeVar("RecordItem", bound="Record")
 
 
 def default(value: float | Sequence[float] | AnyArray) -> Any:
-    """A default that type checkers accept: ``n: INT = default(3)`` means ``n: INT = 3``, whose 3 is no INT to them."""
+    """A default that type checkers accept: ``n: INT = default(3)`` means ``n: INT = 3``, whose 3 is no INT to them.
+
+    Parameters
+    ----------
+    value:
+        The default of a plain field: a number, or a list or array of them for a vector.
+
+    Returns
+    -------
+    Any
+        The value, as it is.
+
+    Examples
+    --------
+    >>> from pypoplar import INT, default
+    >>> default(3)
+    3
+    """
     return value
 
 
@@ -99,6 +117,19 @@ class Vertex:
     A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of a vertex, given a
     `VertexIntrospector`: ``fieldSize(name)``, ``value(name)``, ``templateArguments()``, ``target``. It is called once for all
     vertices with equal sizes and values, and replaces the price derived from the code as executed.
+
+    Fields are annotations of the class: edges `Input`, `Output` and `InOut`, plain fields of an element type, and `Vector` and
+    `VectorList` of them. Device code has what docs/codelets.md lists and `pypoplar.ipu`.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, InOut, Vector, Vertex
+    >>> class Double(Vertex):
+    ...     x: InOut[Vector[FLOAT]]
+    ...
+    ...     def compute(self):
+    ...         for i in range(len(self.x)):
+    ...             self.x[i] = 2.0 * self.x[i]
     """
 
     __declared__: Declared
@@ -127,15 +158,25 @@ class MultiVertex(Vertex):
 
 
 class SupervisorVertex(Vertex):
-    """Base of codelets that run on the tile's supervisor instead of a worker."""
+    """Base of codelets that run on the tile's supervisor instead of a worker: ``compute(self)``, one instruction in 6 cycles."""
 
 
 @frozen(repr=False, init=False)
 class Aligned:
     """A demand: the vector, or each row of the VectorList, begins at a multiple of so many bytes of its tile's memory.
 
-    ``Input[Annotated[Vector[FLOAT], Aligned(8)]]``, with `Annotated` of `typing`: 4, 8, 16 or 32 bytes. What does not lie so is
-    copied on its tile before the vertex runs, and what the vertex writes is copied back.
+    ``Input[Annotated[Vector[FLOAT], Aligned(8)]]``, with `Annotated` of `typing`. What does not lie so is copied on its tile
+    before the vertex runs, and what the vertex writes is copied back.
+
+    Parameters
+    ----------
+    bytes:
+        4, 8, 16 or 32.
+
+    Raises
+    ------
+    PoplarTypeError
+        For anything but one argument. That the number is one of these is asked when the codelet is added.
     """
 
     bytes: int = field(eq=exactly)  # typing keeps what is equal: 8.0 is not 8
@@ -155,6 +196,8 @@ class Aligned:
                 given = ", ".join([*map(repr, values), *(f"{name}={value!r}" for name, value in named.items())])
                 raise PoplarTypeError(f"Aligned takes the bytes of one alignment, as in Aligned(8); got Aligned({given})")
             self.__attrs_init__(*values, **named)
+
+        __signature__ = Signature([Parameter("bytes", Parameter.POSITIONAL_OR_KEYWORD, annotation=int)])
 
         def __class_getitem__(cls, bytes: Any) -> NoReturn:
             raise PoplarTypeError(f"Aligned takes bytes in parentheses: write Aligned({bytes!r})")
@@ -188,10 +231,7 @@ class Bracketed:
 
 
 class Vector(Bracketed, Generic[Item]):
-    """A rank-1 field, of numbers or of records.
-
-    In ``compute``: ``self.x[i]``, ``self.x[begin:end]`` (a view), ``len(self.x)``, iteration.
-    """
+    """A field of rank 1, of numbers or of records: ``Vector[FLOAT]``."""
 
     if TYPE_CHECKING:
 
@@ -252,4 +292,4 @@ class Output(Edge[Content]):
 
 
 class InOut(Edge[Content]):
-    """An edge that the vertex reads and writes."""
+    """An edge that the vertex reads and writes: ``InOut[FLOAT]``, ``InOut[Vector[FLOAT]]``, ``InOut[VectorList[FLOAT]]``."""

@@ -39,10 +39,22 @@ class _RecordType:
 
 
 class Record:
-    """Base of records. Fields are numbers (``hit: INT``), arrays (``origin: Array[FLOAT, 3]``) and records (``centre: Point``).
+    """Base of records, the structs that device code sees in bytes.
 
-    ``Ray.dtype`` is the structured dtype of NumPy by which a host reads and writes them: ``np.zeros(8, Ray.dtype)``, whose bytes,
-    ``.view(np.uint8)``, are what a tensor of UNSIGNED_CHARs holds.
+    Fields are numbers (``hit: INT``), arrays (``origin: Array[FLOAT, 3]``) and records (``centre: Point``), laid out as C does
+    it.
+
+    ``Ray.dtype`` is the structured dtype of NumPy by which a host reads and writes them: ``np.zeros(8, Ray.dtype)``, whose
+    bytes, ``.view(np.uint8)``, are what a tensor of UNSIGNED_CHARs holds.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, INT, Array, Record
+    >>> class Ray(Record):
+    ...     origin: Array[FLOAT, 3]
+    ...     hit: INT
+    >>> Ray.dtype.itemsize
+    16
     """
 
     __declared__: ClassVar[Declared]
