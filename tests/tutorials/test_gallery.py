@@ -107,4 +107,27 @@ def test_n_body_has_numpys_forces_and_keeps_its_energy(run):
     assert png(picture).shape == (600, 600, 3)
 
 
-SCRIPTS = ("game_of_life", "n_body", "odd_even_sort")
+def test_k_means_is_numpys_to_the_last_point(run):
+    lines, picture = run("k_means", 8, 30, 4, picture="clusters.svg")
+    assert lines[:2] == [
+        "240 points on 8 tiles, 4 clusters: 10 rounds",
+        "check against NumPy: 10 rounds, 0 points in other clusters, centres differ by 0",
+    ]
+    steps, _ = costs(lines)
+    assert steps["assign"] == [126, 8, 0, near(3100)]
+    assert sum(element.tag.endswith("circle") for element in svg(picture)) == 4
+
+
+def test_conjugate_gradients_find_the_solution_by_sine_transforms(run):
+    lines, picture = run("conjugate_gradients", 12, 8, 10, picture="residual.svg")
+    assert re.fullmatch(r"12 x 8 x 10 points on 16 tiles: 3[0-2] iterations", lines[0])
+    residual, error = re.findall(r"\d\.\de-\d\d", lines[1])
+    assert float(residual) < 1.1e-5
+    assert float(error) < 1e-4
+    steps, iteration = costs(lines)
+    assert steps["stencil"] == [126, 100, 0, near(1182)]
+    assert iteration == near(5340)
+    assert sum(element.tag.endswith("polyline") for element in svg(picture)) == 1
+
+
+SCRIPTS = ("conjugate_gradients", "game_of_life", "k_means", "n_body", "odd_even_sort")

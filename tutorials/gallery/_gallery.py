@@ -1,6 +1,7 @@
 """What the gallery's scripts have in common: the device, arguments, and what a run costs, by superstep."""
 
 import argparse
+import re
 from collections import defaultdict
 
 from pypoplar import IPUModel
@@ -36,11 +37,12 @@ def print_costs(engine, rounds, noun):
     cycles, times, balance = defaultdict(lambda: [0] * len(PHASES)), defaultdict(int), {}
     for step in execution.steps:
         if step.cycles > step.host_exchange_cycles:
+            name = re.sub(r"_\d+$", "", step.name)  # compute sets of one name are numbered
             for place, phase in enumerate(PHASES):
-                cycles[step.name][place] += getattr(step, f"{phase}_cycles")
-            times[step.name, step.type] += step.executions  # a superstep's parts are steps of different types
+                cycles[name][place] += getattr(step, f"{phase}_cycles")
+            times[name, step.type] += step.executions  # a superstep's parts are steps of different types
             if step.compute_cycles and step.cyclesByTile.size:
-                balance[step.name] = f"{step.cyclesByTile.mean() / step.cyclesByTile.max():10.0%}"
+                balance[name] = f"{step.cyclesByTile.mean() / step.cyclesByTile.max():10.0%}"
     width = max(30, 2 + max(map(len, cycles)))
     print(
         f"{'superstep, cycles each time':{width}} {'times':>8} {'sync':>8} {'exchange':>8} {'copies':>8} {'compute':>8}  mean tile"
@@ -52,5 +54,6 @@ def print_costs(engine, rounds, noun):
     total = sum(map(sum, cycles.values()))
     micro = total / execution.clockFrequency * 1e6
     every = f"; all {rounds:,}: {micro / 1000:,.3f} ms" if rounds > 1 else ""
-    print(f"a {noun}: {total / rounds:,.0f} cycles, {micro / rounds:,.2f} us on a Bow{every}")
+    article = "an" if noun[0] in "aeiou" else "a"
+    print(f"{article} {noun}: {total / rounds:,.0f} cycles, {micro / rounds:,.2f} us on a Bow{every}")
     return total / rounds
