@@ -130,4 +130,35 @@ def test_conjugate_gradients_find_the_solution_by_sine_transforms(run):
     assert sum(element.tag.endswith("polyline") for element in svg(picture)) == 1
 
 
-SCRIPTS = ("conjugate_gradients", "game_of_life", "k_means", "n_body", "odd_even_sort")
+def test_the_fft_is_numpys(run):
+    lines, picture = run("fft", 4, picture="spectrum.svg")
+    assert lines[0] == "256 points on 16 tiles"
+    assert float(lines[1].removeprefix("check against numpy.fft: differs by ")) < 3e-7
+    steps, transform = costs(lines)
+    assert steps["last transposition"] == [126, 45, 211, 0]
+    assert transform == near(6360)
+    assert any(element.tag.endswith("polyline") for element in svg(picture))
+
+
+def test_lattice_boltzmanns_vortices_decay_as_taylor_and_green_say(run):
+    lines, picture = run("lattice_boltzmann", 48, 40, 200, picture="flow.png")
+    assert lines[0] == "48 x 40 places on 48 tiles, 200 steps"
+    assert float(lines[1].removeprefix("check against Taylor and Green: velocities differ by ")) < 5e-3
+    steps, _ = costs(lines)
+    assert steps["from the odd grid"] == [126, 240, 0, near(18_430)]
+    assert png(picture).shape == (96, 80, 3)
+
+
+def test_pagerank_is_numpys_power_iteration(run):
+    lines, picture = run("pagerank", 200, 20, "--tiles", 16, picture="ranks.svg")
+    assert lines[0] == "200 pages, 1,436 links, at most 85 to a page, 20 rounds on 16 tiles"
+    check = re.fullmatch(r"check against NumPy: ranks differ by (\S+) of themselves, the first ten are the same", lines[1])
+    assert float(check[1]) < 1e-6
+    steps, together = costs(lines)
+    assert together == near(2530)
+    assert sum(element.tag.endswith("circle") for element in svg(picture)) > 40
+    whole, _ = run("pagerank", 200, 20, "--tiles", 16, "--piece", 1000, picture="whole.svg")
+    assert costs(whole)[0]["gather"][3] > 1.5 * steps["gather"][3]
+
+
+SCRIPTS = ("conjugate_gradients", "fft", "game_of_life", "k_means", "lattice_boltzmann", "n_body", "odd_even_sort", "pagerank")
