@@ -36,15 +36,40 @@ def uniform(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Random numbers of `outType` (FLOAT, HALF, INT), each as likely, from `minVal` to `maxVal`; `prog` is extended.
-
-    The result has the shape and the mapping of `reference`. With a `seed` (UNSIGNED_INT [2]) it depends on the seed, the modifier
-    and the layout alone, and the workers' generators stay as they are; with None they go on, and the modifier means nothing.
+    """Random numbers, each as likely, from `minVal` to `maxVal`; `prog` is extended.
 
     No number lies outside the interval, which is narrowed to numbers that the type has. A FLOAT has 32 random bits before it is
-    scaled, a HALF 16. INTs have both ends; unless their number is a power of 2 some are likelier by at most that number over 2**32.
-    `PoplibsError` for an interval without numbers of the type, or beyond the type's.
+    scaled, a HALF 16. INTs have both ends; unless their number is a power of 2 some are likelier by at most that number over
+    2^32.
 
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    reference:
+        A tensor with tiles, whose shape and mapping the result has.
+    outType:
+        FLOAT, HALF or INT.
+    minVal, maxVal:
+        The ends of the interval.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of `outType`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, an interval without numbers of the type or beyond the type's, and another seed or modifier.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import INT, poprand, program, testing
     >>> def compute(graph, seed, like):
@@ -79,12 +104,41 @@ def normal(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Random numbers of `outType` (FLOAT, HALF), normal with a mean and a standard deviation, as the hardware makes them.
+    """Random numbers that are normal with a mean and a standard deviation, as the hardware makes them; `prog` is extended.
 
-    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended. A number is the sum of twelve random ones
-    of 5 bits, less 186, over 32, times `stdDev`, plus `mean`, computed in float, and rounded to a HALF at the end. So there are 373
-    different numbers, a 32nd of `stdDev` apart, none more than 5.8125 `stdDev` from the mean. `PoplibsError` where the type does
-    not go that far.
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    reference:
+        A tensor with tiles, whose shape and mapping the result has.
+    outType:
+        FLOAT or HALF.
+    mean:
+        The mean.
+    stdDev:
+        The standard deviation, 0 at least.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of `outType`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, a negative deviation, another seed or modifier, and where the type does not go that far.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    A number is the sum of twelve random ones of 5 bits, less 186, over 32, times `stdDev`, plus `mean`, computed in float, and
+    rounded to a HALF at the end. So there are 373 different numbers, a 32nd of `stdDev` apart, none more than 5.8125 `stdDev`
+    from the mean.
     """
     call = DrawingCall.of("normal", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, REALS)
@@ -108,12 +162,42 @@ def truncatedNormal(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Random numbers of `outType` (FLOAT, HALF), normal, but none more than `alpha` times `stdDev` from the mean.
+    """Random numbers that are normal, but none more than `alpha` times `stdDev` from the mean; `prog` is extended.
 
-    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended. A number is the first of `normal`'s that is
-    not too far. There are so many attempts that one of 10,000 numbers has none: it is the sum of two uniform ones from
-    ``-alpha / 2`` to ``alpha / 2``. `stdDev` is that of the whole normal distribution. `PoplibsError` for an `alpha` below 1/32,
-    since numbers are that far apart, and where the type does not go as far.
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    reference:
+        A tensor with tiles, whose shape and mapping the result has.
+    outType:
+        FLOAT or HALF.
+    mean:
+        The mean.
+    stdDev:
+        The standard deviation of the whole normal distribution, 0 at least.
+    alpha:
+        The largest distance from the mean in standard deviations, 1/32 at least: numbers are that far apart.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of `outType`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, seed or modifier, a negative deviation, a smaller `alpha`, and where the type does not go as far.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    A number is the first of those of `normal` that is not too far. There are so many attempts that one of 10,000 numbers has
+    none: it is the sum of two uniform ones from ``-alpha / 2`` to ``alpha / 2``.
     """
     call = DrawingCall.of("truncatedNormal", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, REALS)
@@ -143,9 +227,33 @@ def bernoulli(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Ones with a probability of `prob`, rounded down to a multiple of 2**-16, and zeros, of `outType` (FLOAT, HALF, INT).
+    """Ones with a certain probability, and zeros; `prog` is extended.
 
-    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended.
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    reference:
+        A tensor with tiles, whose shape and mapping the result has.
+    outType:
+        FLOAT, HALF or INT.
+    prob:
+        The probability of a one, 0 to 1, rounded down to a multiple of 2^-16.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of `outType`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, seed, modifier or probability.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = DrawingCall.of("bernoulli", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, NUMBERS)
@@ -168,12 +276,38 @@ def logUniform(
     base: float = math.e,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Random numbers of `outType` (FLOAT, HALF, INT) from `minVal` to `maxVal` whose logarithms are uniform; `prog` is extended.
+    """Random numbers from `minVal` to `maxVal` whose logarithms are uniform; `prog` is extended.
 
-    `reference`, `seed` and `seedModifier` are those of `uniform`. The logarithms, to `base`, are drawn as FLOATs; their powers are
-    held within the interval, narrowed to numbers that the type has, and cast to it: an INT is cut towards 0. `PoplibsError`
-    unless ``1 <= minVal < maxVal``, for a `base` of 1 or less, for ends of INTs that are not whole, and for an interval without
-    numbers of the type, or beyond the type's.
+    The logarithms are drawn as FLOATs; their powers are held within the interval, narrowed to numbers that the type has, and
+    cast to it: an INT is cut towards 0.
+
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    reference:
+        A tensor with tiles, whose shape and mapping the result has.
+    outType:
+        FLOAT, HALF or INT.
+    minVal, maxVal:
+        The ends of the interval, ``1 <= minVal < maxVal``; those of INTs are whole.
+    base:
+        The base of the logarithms, above 1.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of `outType`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, interval, base, seed or modifier, and an interval without numbers of the type, or beyond the type's.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = DrawingCall.of("logUniform", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, NUMBERS)

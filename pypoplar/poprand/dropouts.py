@@ -61,13 +61,43 @@ def dropout(
     outputClonesRef: bool = True,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The elements of `input` (FLOAT, HALF) times `scale`, each kept with a probability of `keepProbability`, or 0 instead.
+    """The elements of a tensor times a scale, each kept with a certain probability, or 0 instead; `prog` is extended.
 
-    `prog` is extended. The mask depends on the seed, the modifier, the probability (rounded down to a multiple of 2**-16) and the
-    layout of `reference`, which has the shape of `input`: with a `seed` (UNSIGNED_INT [2]) it is the same in the backward pass.
-    With None the workers' generators go on. The result is laid out as `reference`, or as `input` where `outputClonesRef` is
-    False. Where all elements are kept and the scale is 1 it is a copy of `input`. `PoplibsError` for another shape or type.
+    The mask depends on seed, modifier, probability and the layout of `reference`: with a seed it is the same in the backward
+    pass. Where all elements are kept and the scale is 1 the result is a copy of `input`.
 
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    input:
+        FLOAT or HALF of any shape.
+    reference:
+        A tensor of the shape of `input`, with tiles.
+    keepProbability:
+        The probability that an element is kept, 0 to 1, rounded down to a multiple of 2^-16.
+    scale:
+        What is kept is multiplied by it, ``1 / keepProbability`` as a rule.
+    outputClonesRef:
+        Whether the result is laid out as `reference`, else as `input`.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the type and shape of `input`.
+
+    Raises
+    ------
+    PoplibsError
+        For another shape, type, seed, modifier or probability, and a scale that the type does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import poprand, program, testing
     >>> def compute(graph, seed, x):
@@ -105,9 +135,38 @@ def shapedDropout(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> Tensor:
-    """`dropout` of whole rows, columns or other parts: `reference` has the mask's shape, which is broadcast to that of `input`.
+    """`dropout` of whole rows, columns or other parts of a tensor; `prog` is extended.
 
-    The mask is `bernoulli`'s of `reference`. `PoplibsError` for a shape that cannot be broadcast to that of `input`.
+    The mask is what `bernoulli` draws for `reference`, and is broadcast to the shape of `input`.
+
+    Parameters
+    ----------
+    seed:
+        UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
+        stay as they are; with None they go on.
+    seedModifier:
+        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+    input:
+        FLOAT or HALF of any shape.
+    reference:
+        A tensor of the shape of the mask, with tiles.
+    keepProbability:
+        The probability that a part is kept, 0 to 1, rounded down to a multiple of 2^-16.
+    scale:
+        What is kept is multiplied by it, ``1 / keepProbability`` as a rule.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the type and shape of `input`.
+
+    Raises
+    ------
+    PoplibsError
+        For a shape that is not broadcast to that of `input`, another type, seed, modifier or probability, and a scale that the
+        type does not have.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = DrawingCall.of("shapedDropout", graph, seed, seedModifier, reference, prog, debugContext)
     kept = _kept(call, input, keepProbability, scale)

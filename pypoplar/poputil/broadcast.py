@@ -25,7 +25,18 @@ def broadcast_shape(*shapes: list[int]) -> list[int] | None:
 
 @public
 def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
-    """Whether `a` and `b` have a common shape."""
+    """Whether two tensors have a common shape that NumPy's rules broadcast them to.
+
+    Parameters
+    ----------
+    a, b:
+        The tensors.
+
+    Returns
+    -------
+    bool
+        Whether `broadcastToMatch` takes the two.
+    """
     for tensor in (a, b):
         check_tensor("poputil.canBroadcastToMatch", tensor)
     return broadcast_shape(a.shape(), b.shape()) is not None
@@ -33,7 +44,18 @@ def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
 
 @public
 def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both tensors with dimensions of size 1 in front of the one of lower rank."""
+    """Both tensors with dimensions of size 1 in front of the one of lower rank.
+
+    Parameters
+    ----------
+    a, b:
+        The tensors.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Views of one rank.
+    """
     for tensor in (a, b):
         check_tensor("poputil.expandToMatchRanks", tensor)
     rank = max(a.rank(), b.rank())
@@ -48,10 +70,29 @@ def broadcastToMatch(a: Tensor, b: Tensor, /) -> tuple[Tensor, Tensor]: ...
 def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor, Tensor]: ...
 @public
 def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
-    """Views of two or three tensors in their common shape, or of one tensor in the given shape.
+    """Views of two or three tensors in their common shape, or of one tensor in a shape that is given, as NumPy broadcasts.
 
-    C++ changes its arguments; here the views are returned. `PoplibsError` if the shapes do not fit.
+    C++ changes its arguments; here the views are returned.
 
+    Parameters
+    ----------
+    a:
+        The first tensor.
+    *others:
+        One or two tensors; or a shape.
+
+    Returns
+    -------
+    Tensor | tuple[Tensor, ...]
+        A view of each tensor; of `a` alone with a shape.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes without a common one, and a shape that `a` is not broadcast to.
+
+    Examples
+    --------
     >>> from pypoplar import FLOAT, Graph, IPUModel, poputil
     >>> graph = Graph(IPUModel("tiny").createDevice())
     >>> row, column = graph.addVariable(FLOAT, [3]), graph.addVariable(FLOAT, [2, 1])

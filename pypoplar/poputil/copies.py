@@ -21,7 +21,22 @@ def duplicate(
     debugContext: str | None = None,
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
-    """A new tensor shaped and mapped like `in_`; the Sequence `p` is extended by the copy of its values."""
+    """A new tensor shaped and mapped like another, with its values.
+
+    Parameters
+    ----------
+    in_:
+        The tensor that is copied.
+    p:
+        The Sequence that is extended by the copy.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    Tensor
+        A variable of the type and shape of `in_`.
+    """
     check_call("poputil.duplicate", graph, p, debugContext)
     check_own("poputil.duplicate", graph, in_)
     copy = graph.clone(in_, debugContext or "", method)
@@ -60,7 +75,27 @@ def cloneN(
     debugContext: str | None = None,
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
-    """N new tensors shaped and mapped like `t`, stacked in a new first dimension: the result is ``[N, *shape]``."""
+    """Several new tensors shaped and mapped like another, stacked in a new first dimension.
+
+    Parameters
+    ----------
+    t:
+        The tensor.
+    N:
+        How many, 1 at least.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    Tensor
+        ``[N, *shape]`` of the type of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        For an N below 1.
+    """
     check_own("poputil.cloneN", graph, t)
     check_debug("poputil.cloneN", debugContext)
     if whole_number("poputil.cloneN", "N", N) < 1:

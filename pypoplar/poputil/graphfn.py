@@ -28,7 +28,19 @@ from pypoplar.tracebacks import public
 
 
 class ArgType(Enum):
-    """What a function does with an argument: reads it, writes it, both, or makes it."""
+    """What a function does with an argument.
+
+    Attributes
+    ----------
+    InputArg:
+        It reads it.
+    OutputArg:
+        It writes it.
+    InOutArg:
+        It reads and writes it.
+    CreatedArg:
+        It makes it: each call gives a new tensor.
+    """
 
     InputArg = "InputArg"
     OutputArg = "OutputArg"
@@ -39,7 +51,17 @@ class ArgType(Enum):
 @public
 @frozen
 class ArgSig:
-    """An argument of a signature: its `type`, a `tensor` of its shape and mapping (None for a created one), and its `debugName`."""
+    """An argument of a signature; `input`, `inout`, `output` and `created` make it.
+
+    Parameters
+    ----------
+    type:
+        What the function does with it.
+    tensor:
+        A tensor of its type, shape and mapping; None for a created one.
+    debugName:
+        A name for its clones, below that of the function.
+    """
 
     type: ArgType
     similarTensor: Tensor | None = field(default=None, alias="tensor")
@@ -51,25 +73,90 @@ Signature = Iterable[ArgSig]
 
 @public
 def input(similar: Tensor, debugName: str = "") -> ArgSig:
-    """An argument that is read, of the type, shape and mapping of `similar`."""
+    """An argument that is read: each call copies one to the function's own.
+
+    Parameters
+    ----------
+    similar:
+        A tensor of its type, shape and mapping.
+    debugName:
+        A name for its clones.
+
+    Returns
+    -------
+    ArgSig
+        For a signature.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor.
+    """
     return _like(ArgType.InputArg, similar, debugName)
 
 
 @public
 def inout(similar: Tensor, debugName: str = "") -> ArgSig:
-    """An argument that is read and written, of the type, shape and mapping of `similar`."""
+    """An argument that is read and written: each call copies it to the function's own and back.
+
+    Parameters
+    ----------
+    similar:
+        A tensor of its type, shape and mapping.
+    debugName:
+        A name for its clones.
+
+    Returns
+    -------
+    ArgSig
+        For a signature.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor.
+    """
     return _like(ArgType.InOutArg, similar, debugName)
 
 
 @public
 def output(similar: Tensor, debugName: str = "") -> ArgSig:
-    """An argument that is written, of the type, shape and mapping of `similar`."""
+    """An argument that is written: each call copies the function's own to it.
+
+    Parameters
+    ----------
+    similar:
+        A tensor of its type, shape and mapping.
+    debugName:
+        A name for its clones.
+
+    Returns
+    -------
+    ArgSig
+        For a signature.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor.
+    """
     return _like(ArgType.OutputArg, similar, debugName)
 
 
 @public
 def created(debugName: str = "") -> ArgSig:
-    """A result that the function makes: it sets its parameter to a tensor, and each call gives a new one like that."""
+    """A result that the function makes: it sets its parameter to a tensor, and each call gives a new one like that.
+
+    Parameters
+    ----------
+    debugName:
+        A name for its clones.
+
+    Returns
+    -------
+    ArgSig
+        For a signature.
+    """
     return ArgSig(ArgType.CreatedArg, None, debugName)
 
 
@@ -160,10 +247,24 @@ def _named(call: str, function: Any, *arguments: str) -> Callable[..., Any]:
 
 @public
 class VoidFunction:
-    """A function whose results are in its arguments: ``f(args, prog)`` builds it from its parameters, a list, and a Sequence.
+    """A part of a graph that is used again, whose results are in its arguments; it exists once, and calls copy arguments to it.
 
-    With `inlined` each call has the steps of the program itself in place of a call. A function `f` of three arguments is
-    given the debug name, too.
+    Parameters
+    ----------
+    sig:
+        What it does with each argument: `input`, `inout`, `output` or `created`.
+    f:
+        Builds it: ``f(args, prog)`` is called once, with a list of its parameters and a Sequence that it extends. A created
+        parameter is None, and is set by it. If it takes a third argument, that is the debug name.
+    inlined:
+        Whether each call has the steps of the program itself in place of a call.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a signature of other things, and an `f` of other arguments.
+    PoplibsError
+        If `f` leaves a created parameter unset, or changes the number of parameters.
     """
 
     def __init__(
@@ -173,9 +274,20 @@ class VoidFunction:
         self._reusable = _Reusable("graphfn.VoidFunction", graph, sig, body, inlined, debugContext)
 
     def __call__(self, args: list[Any], seq: Steps, debugContext: str | None = None) -> None:
-        """Extend `seq` by a call with the tensors of the list `args`, whose places of created arguments are set to new tensors.
+        """Extend a program by a call.
 
-        `PoplibsError` unless there is an argument for each of the signature, of its type and shape.
+        Parameters
+        ----------
+        args:
+            A tensor for each argument of the signature. The places of created ones may hold anything, and are set to new
+            tensors.
+        seq:
+            The Sequence that is extended by copies of the arguments, the call, and copies of the results.
+
+        Raises
+        ------
+        PoplibsError
+            Unless there is an argument for each of the signature, of its type and shape, and those that are written can be.
         """
         check_prog("graphfn.VoidFunction", seq)
         self._reusable.check(args)
@@ -184,7 +296,25 @@ class VoidFunction:
 
 @public
 class ProgramFunction:
-    """A function whose body ``f(args)`` returns a program; a call returns one, too. Arguments as of a `VoidFunction`."""
+    """A part of a graph that is used again, whose body and calls are programs; see `VoidFunction`.
+
+    Parameters
+    ----------
+    sig:
+        What it does with each argument: `input`, `inout`, `output` or `created`.
+    f:
+        Builds it: ``f(args)`` is called once, with a list of its parameters, and returns a program. If it takes a second
+        argument, that is the debug name.
+    inlined:
+        Whether each call has the steps of the program itself in place of a call.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a signature of other things, an `f` of other arguments, and one that returns no program.
+    PoplibsError
+        If `f` leaves a created parameter unset, or changes the number of parameters.
+    """
 
     def __init__(
         self, graph: Graph, sig: Signature, f: Callable[..., Any], inlined: bool = False, debugContext: str | None = None
@@ -200,7 +330,23 @@ class ProgramFunction:
         self._reusable = _Reusable("graphfn.ProgramFunction", graph, sig, body, inlined, debugContext)
 
     def __call__(self, args: list[Any], debugContext: str | None = None) -> Steps:
-        """The program of a call with the tensors of the list `args`; see `VoidFunction`."""
+        """The program of a call.
+
+        Parameters
+        ----------
+        args:
+            A tensor for each argument of the signature, as for a `VoidFunction`.
+
+        Returns
+        -------
+        Sequence
+            Copies of the arguments, the call, and copies of the results.
+
+        Raises
+        ------
+        PoplibsError
+            Unless there is an argument for each of the signature, of its type and shape, and those that are written can be.
+        """
         self._reusable.check(args)
         program = Steps(name=debugContext or "")
         self._reusable.extend(args, program, debugContext)
@@ -209,7 +355,25 @@ class ProgramFunction:
 
 @public
 class TensorFunction:
-    """A function whose body ``f(args, prog)`` returns a tensor; a call returns a new one. Arguments as of a `VoidFunction`."""
+    """A part of a graph that is used again, whose result is a tensor; see `VoidFunction`.
+
+    Parameters
+    ----------
+    sig:
+        What it does with each argument: `input`, `inout`, `output` or `created`; the result is not among them.
+    f:
+        Builds it: ``f(args, prog)`` is called once, with a list of its parameters and a Sequence that it extends, and returns a
+        tensor. If it takes a third argument, that is the debug name.
+    inlined:
+        Whether each call has the steps of the program itself in place of a call.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a signature of other things, an `f` of other arguments, and one that returns no tensor.
+    PoplibsError
+        If `f` leaves a created parameter unset, or changes the number of parameters.
+    """
 
     def __init__(
         self, graph: Graph, sig: Signature, f: Callable[..., Any], inlined: bool = False, debugContext: str | None = None
@@ -226,7 +390,25 @@ class TensorFunction:
         self._reusable = _Reusable("graphfn.TensorFunction", graph, sig, body, inlined, debugContext, [created()])
 
     def __call__(self, args: list[Any], prog: Steps, debugContext: str | None = None) -> Tensor:
-        """Extend `prog` by a call with the tensors of the list `args`, and return its result; see `VoidFunction`."""
+        """Extend a program by a call, and return its result.
+
+        Parameters
+        ----------
+        args:
+            A tensor for each argument of the signature, as for a `VoidFunction`.
+        prog:
+            The Sequence that is extended by copies of the arguments, the call, and copies of the results.
+
+        Returns
+        -------
+        Tensor
+            A new tensor like the one that `f` returned.
+
+        Raises
+        ------
+        PoplibsError
+            Unless there is an argument for each of the signature, of its type and shape, and those that are written can be.
+        """
         check_prog("graphfn.TensorFunction", prog)
         self._reusable.check(args, results=1)
         everything = [*args, None]

@@ -13,16 +13,57 @@ from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 @public
 def castToDeviceHalfValue(target: Target, input: float) -> float:
-    """The HALF nearest to `input`, which is rounded to a FLOAT first; infinite beyond the largest HALF."""
+    """The HALF nearest to a number, which is rounded to a FLOAT first.
+
+    Parameters
+    ----------
+    target:
+        The target; all give the same.
+    input:
+        The number.
+
+    Returns
+    -------
+    float
+        The value of the HALF; infinite beyond the largest one.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no target or no number.
+    """
     with np.errstate(over="ignore"):
         return float(np.float16(np.float32(_number("castToDeviceHalfValue", target, input))))
 
 
 @public
 def checkAccuracyWhenCast(target: Target, input: float, inputType: ElementType, outputType: ElementType, tolerance: float) -> bool:
-    """Whether `input`, a value of `inputType`, keeps its value as an `outputType` but for a relative error below `tolerance`.
+    """Whether a number keeps its value in a cast but for a relative error below a tolerance.
 
-    A HALF always does as a FLOAT, and so does what is a HALF exactly; infinities and NaN never do. `PoplibsError` for other types.
+    A HALF always does as a FLOAT, and so does what is a HALF exactly; infinities and NaN never do.
+
+    Parameters
+    ----------
+    target:
+        The target; all give the same.
+    input:
+        The number, a value of `inputType`.
+    inputType, outputType:
+        FLOAT and HALF, or HALF and FLOAT.
+    tolerance:
+        The relative error allowed, 0 at least.
+
+    Returns
+    -------
+    bool
+        Whether the error is 0 or below the tolerance.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, and a negative tolerance.
+    PoplarTypeError
+        For what is no target or no number.
     """
     number = _number("checkAccuracyWhenCast", target, input)
     largest = _number("checkAccuracyWhenCast", target, tolerance)

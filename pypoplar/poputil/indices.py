@@ -14,9 +14,24 @@ from pypoplar.tracebacks import public
 
 @public
 def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
-    """The coordinates in `shape` of the element at `index` of the flattened tensor: ``unflattenIndex([2, 3], 4)`` is ``[1, 1]``.
+    """The coordinates of an element of the flattened tensor: ``unflattenIndex([2, 3], 4)`` is ``[1, 1]``.
 
-    `PoplarIndexError` unless ``0 <= index <`` the number of elements.
+    Parameters
+    ----------
+    shape:
+        The shape of the tensor.
+    index:
+        The place of the element.
+
+    Returns
+    -------
+    list[int]
+        A coordinate for each dimension.
+
+    Raises
+    ------
+    PoplarIndexError
+        Unless ``0 <= index <`` the number of elements.
     """
     sizes = check_shape(shape)
     try:
@@ -35,9 +50,24 @@ def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
 
 @public
 def flattenIndex(shape: Iterable[int], indices: Iterable[int]) -> int:
-    """The place in the flattened tensor of the element at the coordinates `indices`: ``flattenIndex([2, 3], [1, 1])`` is 4.
+    """The place of an element in the flattened tensor: ``flattenIndex([2, 3], [1, 1])`` is 4.
 
-    `PoplarIndexError` unless there is a coordinate for each dimension, within its size.
+    Parameters
+    ----------
+    shape:
+        The shape of the tensor.
+    indices:
+        The coordinates of the element.
+
+    Returns
+    -------
+    int
+        From 0 on.
+
+    Raises
+    ------
+    PoplarIndexError
+        Unless there is a coordinate for each dimension, within its size.
     """
     sizes, coordinates = check_shape(shape), check_coordinates(indices)
     if len(sizes) != len(coordinates) or not all(0 <= place < size for place, size in zip(coordinates, sizes, strict=True)):

@@ -56,9 +56,26 @@ def mergeAdjacentRegions(regions: Iterable[Any]) -> list[Interval]: ...
 def mergeAdjacentRegions(mapping: Iterable[Any]) -> list[list[Interval]]: ...
 @overloaded("poputil.mergeAdjacentRegions")
 def mergeAdjacentRegions(regions: Any = None, mapping: Any = None) -> list[Any]:
-    """The regions in order, with those that touch made one and empty ones left out; of a mapping those of each tile.
+    """Regions in order, with those that touch made one and empty ones left out.
 
-    C++ changes its argument; here the lists are returned. `PoplibsError` for regions that overlap.
+    C++ changes its argument; here the lists are returned.
+
+    Parameters
+    ----------
+    regions:
+        Intervals, or pairs of bounds.
+    mapping:
+        A list of such for each tile, instead.
+
+    Returns
+    -------
+    list[Interval] | list[list[Interval]]
+        The regions; of a mapping those of each tile.
+
+    Raises
+    ------
+    PoplibsError
+        For regions that overlap.
     """
     listed = entries("mergeAdjacentRegions", regions if mapping is None else mapping)
     if listed and not is_interval(listed[0]):
@@ -82,23 +99,68 @@ def merged(regions: Iterable[Any]) -> list[Interval]:
 
 @public
 def flattenIntervals(intervals: Iterable[Iterable[Interval]]) -> list[Interval]:
-    """The intervals of all lists as one list, in their order."""
+    """The intervals of all lists as one list, in their order.
+
+    Parameters
+    ----------
+    intervals:
+        The lists.
+
+    Returns
+    -------
+    list[Interval]
+        As many intervals, none merged.
+
+    Raises
+    ------
+    PoplibsError
+        For an interval that ends before it begins.
+    """
     listed = [entries("flattenIntervals", several) for several in entries("flattenIntervals", intervals)]
     return as_intervals(*bounds("flattenIntervals", chain.from_iterable(listed)))
 
 
 @public
 def intervalSequenceNumElements(seq: Iterable[Iterable[Interval]]) -> int:
-    """The elements of all intervals of all lists together."""
+    """How many elements the intervals of all lists have together.
+
+    Parameters
+    ----------
+    seq:
+        The lists.
+
+    Returns
+    -------
+    int
+        Elements in two intervals count twice.
+
+    Raises
+    ------
+    PoplibsError
+        For an interval that ends before it begins.
+    """
     begin, end = bounds("intervalSequenceNumElements", flattenIntervals(seq))
     return int((end - begin).sum())
 
 
 @public
 def calculateUnshufflingIntervals(intervals: Iterable[Interval]) -> list[Interval]:
-    """The intervals that undo a shuffling by `intervals`: of ``concat(t.slices(intervals))`` they give `t` again.
+    """The intervals that undo a shuffling: of ``concat(t.slices(intervals))`` they give `t` again.
 
-    `PoplibsError` unless the intervals, put into order, follow each other from 0 on without gaps.
+    Parameters
+    ----------
+    intervals:
+        Those that the tensor was shuffled by.
+
+    Returns
+    -------
+    list[Interval]
+        As many intervals.
+
+    Raises
+    ------
+    PoplibsError
+        Unless the intervals, put into order, follow each other from 0 on without gaps.
     """
     begin, end = bounds("calculateUnshufflingIntervals", intervals)
     order = np.lexsort((end, begin))
@@ -110,7 +172,25 @@ def calculateUnshufflingIntervals(intervals: Iterable[Interval]) -> list[Interva
 
 @public
 def balancedPartition(rangeUpperBound: int, splitCount: int) -> list[int]:
-    """`rangeUpperBound` as a sum of `splitCount` numbers that differ by 1 at most, the larger ones first."""
+    """A number as a sum of numbers that differ by 1 at most, the larger ones first.
+
+    Parameters
+    ----------
+    rangeUpperBound:
+        The number, 0 at least.
+    splitCount:
+        How many there are in the sum, 1 at least.
+
+    Returns
+    -------
+    list[int]
+        So many numbers.
+
+    Raises
+    ------
+    PoplibsError
+        For smaller numbers.
+    """
     total = whole_number("balancedPartition", "rangeUpperBound", rangeUpperBound)
     each, more = divmod(total, parts := whole_number("balancedPartition", "splitCount", splitCount, 1))
     return [each + (part < more) for part in range(parts)]

@@ -17,17 +17,52 @@ from pypoplar.tracebacks import public
 @public
 @frozen
 class OptionHandler:
-    """How the text of an option is read: `read` gives its value. C++ sets a variable; here `OptionSpec.parse` returns the value."""
+    """How the text of an option is read, for an `OptionSpec`.
+
+    C++ sets a variable; here `OptionSpec.parse` returns the value.
+
+    Parameters
+    ----------
+    read:
+        A function of the text that gives its value, and raises `InvalidOption` for one that is not allowed.
+    """
 
     read: Callable[[str], Any]
 
     def parseValue(self, value: object) -> Any:
-        """The value that a text stands for; `InvalidOption` for one that is not allowed."""
+        """The value that a text stands for.
+
+        Parameters
+        ----------
+        value:
+            The text; what is none is made one, and a bool ``"true"`` or ``"false"``.
+
+        Returns
+        -------
+        Any
+            What `read` gives.
+
+        Raises
+        ------
+        InvalidOption
+            For a text that is not allowed.
+        """
         return self.read(str(value).lower() if isinstance(value, bool) else str(value))
 
     @staticmethod
     def createWithEnum(valueMap: Mapping[str, Any]) -> OptionHandler:
-        """One of some words, each with its value."""
+        """The handler of an option that is one of some words, each with its value.
+
+        Parameters
+        ----------
+        valueMap:
+            The words and their values.
+
+        Returns
+        -------
+        OptionHandler
+            It refuses other words.
+        """
         words = dict(ordered(valueMap, "the words of an option", OPTIONS))
 
         def read(text: str) -> Any:
@@ -39,12 +74,12 @@ class OptionHandler:
 
     @staticmethod
     def createWithBool() -> OptionHandler:
-        """``"true"`` or ``"false"``."""
+        """The handler of an option that is ``"true"`` or ``"false"``, which become True and False."""
         return OptionHandler.createWithEnum({"true": True, "false": False})
 
     @staticmethod
     def createWithInteger() -> OptionHandler:
-        """A whole number, also one such as ``0x10``."""
+        """The handler of an option that is a whole number, also one such as ``0x10``."""
         return OptionHandler(lambda text: _integer(text, "Not a valid integer"))
 
     @staticmethod
@@ -54,7 +89,24 @@ class OptionHandler:
         upperBound: float = math.inf,
         upperBoundIsInclusive: bool = True,
     ) -> OptionHandler:
-        """A number between two bounds. Without them any, NaN excepted."""
+        """The handler of an option that is a number between two bounds.
+
+        Parameters
+        ----------
+        lowerBound:
+            The smallest number; by default there is no such bound.
+        lowerBoundIsInclusive:
+            Whether it is allowed itself.
+        upperBound:
+            The largest number; by default there is no such bound.
+        upperBoundIsInclusive:
+            Whether it is allowed itself.
+
+        Returns
+        -------
+        OptionHandler
+            It refuses NaN and what is no number.
+        """
 
         def read(text: str) -> float:
             try:
@@ -71,12 +123,12 @@ class OptionHandler:
 
     @staticmethod
     def createWithString() -> OptionHandler:
-        """Any text."""
+        """The handler of an option that is any text, which is its own value."""
         return OptionHandler(str)
 
     @staticmethod
     def createWithList() -> OptionHandler:
-        """Whole numbers with commas between them, as a list; no text gives none."""
+        """The handler of an option of whole numbers with commas between them, as a list; no text gives none."""
         wrong = "Not a comma-separated list of integers"
         return OptionHandler(lambda text: [_integer(part, wrong) for part in text.split(",")] if text else [])
 
@@ -90,7 +142,18 @@ def _integer(text: str, wrong: str) -> int:
 
 @public
 class OptionSpec:
-    """The options of a call, each with what reads it: ``OptionSpec({"depth": OptionHandler.createWithInteger()})``."""
+    """The options of a call, each with what reads it: ``OptionSpec({"depth": OptionHandler.createWithInteger()})``.
+
+    Parameters
+    ----------
+    handlers:
+        A handler for the name of each option.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no `OptionHandler`.
+    """
 
     def __init__(self, handlers: Mapping[str, OptionHandler]) -> None:
         self._handlers = dict(ordered(handlers, "the options of an OptionSpec", OPTIONS))
@@ -99,9 +162,26 @@ class OptionSpec:
                 raise PoplarTypeError(f"OptionSpec: the option {option!r} has an OptionHandler, got {handler!r}")
 
     def parse(self, option: str, value: object, ignoreUnknown: bool = False) -> Any:
-        """The value of an option; None for one that is not known, with `ignoreUnknown`.
+        """The value of an option that a program gave.
 
-        `InvalidOption` for one that is not known, with the nearest name, and for a value that is not allowed.
+        Parameters
+        ----------
+        option:
+            Its name.
+        value:
+            Its text.
+        ignoreUnknown:
+            Whether a name that is not known gives None, else an error.
+
+        Returns
+        -------
+        Any
+            What the handler makes of the text.
+
+        Raises
+        ------
+        InvalidOption
+            For a name that is not known, with the nearest one, and for a value that is not allowed.
         """
         handler = self._handlers.get(option)
         if handler is None:

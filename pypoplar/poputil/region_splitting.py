@@ -44,14 +44,34 @@ def splitRegions(
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
 ) -> list[Any]:
-    """Split `regions`, taken one after another, into at most `maxPartitions` parts of nearly equal size.
+    """Split regions, taken one after another, into parts of nearly equal size.
 
-    Every part but the last has a multiple of `grainSize` elements. With `minElementsPerPartition` there are fewer
-    parts, so that each has that many; `maxElementsPerPartition` may give more than `maxPartitions`. No interval of
-    the result is longer than `maxElementsPerRegion`. No elements give no parts.
+    Of a list of sequences of intervals each part is a list of sequences, whole ones or pieces.
 
-    Of a list of sequences of intervals each part is a list of sequences, whole ones or pieces, none of more elements
-    than `maxElementsPerRegion`.
+    Parameters
+    ----------
+    regions:
+        Intervals or pairs of bounds, or sequences of them.
+    grainSize:
+        Every part but the last has a multiple of so many elements, 1 at least.
+    maxPartitions:
+        How many parts there are at most, 1 at least.
+    minElementsPerPartition:
+        There are fewer parts, so that each has that many.
+    maxElementsPerPartition:
+        A part has no more, in whole grains, also if there are more than `maxPartitions` then.
+    maxElementsPerRegion:
+        No interval of the result, or sequence, is longer.
+
+    Returns
+    -------
+    list[list[Interval]] | list[list[list[Interval]]]
+        The parts; none of no elements.
+
+    Raises
+    ------
+    PoplibsError
+        For numbers that are too small, and an interval that ends before it begins.
     """
     listed = entries("splitRegions", regions)
     nested = bool(listed) and not is_interval(listed[0])
@@ -113,7 +133,33 @@ def splitRegionsBetweenWorkers(
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
 ) -> list[Any]:
-    """`splitRegions` into one part per worker of a tile of `target`."""
+    """`splitRegions` into one part for each worker of a tile, at most.
+
+    Parameters
+    ----------
+    target:
+        The target that says how many workers a tile has.
+    regions:
+        Intervals or pairs of bounds, or sequences of them.
+    grainSize:
+        Every part but the last has a multiple of so many elements, 1 at least.
+    minElementsPerPartition:
+        There are fewer parts, so that each has that many.
+    maxElementsPerPartition:
+        A part has no more, in whole grains, also if there are more than workers then.
+    maxElementsPerRegion:
+        No interval of the result, or sequence, is longer.
+
+    Returns
+    -------
+    list[list[Interval]] | list[list[list[Interval]]]
+        The parts; none of no elements.
+
+    Raises
+    ------
+    PoplibsError
+        For numbers that are too small, and an interval that ends before it begins.
+    """
     if not isinstance(target, Target):
         raise PoplarTypeError(f"splitRegionsBetweenWorkers takes a target first, got {target!r}; write graph.getTarget()")
     workers = target.getNumWorkerContexts()

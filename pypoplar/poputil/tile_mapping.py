@@ -49,11 +49,39 @@ def calcLinearTileMapping(  # noqa: PLR0913 (PopLibs' arguments)
     t: Tensor | None = None,
     elementType: ElementType | None = None,
 ) -> TileMapping:
-    """The mapping that spreads a tensor evenly over the tiles in order of its elements; one list of intervals per tile.
+    """The mapping that spreads a tensor evenly over the tiles in order of its elements.
 
-    Of a tensor, or a shape and an element type, it splits in grains of the type's vector width and gives each tile 128 bytes
-    at least; `minElementsPerTile` and `grainSize` say so themselves. `offset` is the first tile used; with
-    ``ascendingOrder=False`` it begins with the last tile but `offset` and goes down.
+    Of a tensor, or a shape and an element type, it splits in grains of the type's vector width (2 floats, 4 halves) and gives
+    each tile 128 bytes at least.
+
+    Parameters
+    ----------
+    shape:
+        The shape, without a tensor.
+    minElementsPerTile:
+        How many elements a tile that is used gets at least.
+    grainSize:
+        Tiles get multiples of so many elements, 1 at least.
+    offset:
+        The first tile used.
+    ascendingOrder:
+        Whether tiles are used upwards from there; else from the last tile but `offset` downwards.
+    target:
+        The target that has the tiles, instead of the graph's.
+    t:
+        A tensor instead of shape, grain and least number.
+    elementType:
+        The type that says grain and least number, with a shape.
+
+    Returns
+    -------
+    TileMapping
+        A list of intervals for each tile.
+
+    Raises
+    ------
+    PoplibsError
+        For a grain below 1, and negative numbers.
     """
     if target is None:
         assert graph is not None
@@ -102,7 +130,20 @@ def moved(mapping: TileMapping, offset: int, ascending: bool = True) -> TileMapp
 
 @public
 def calcLinearTileMappingAndNewOffset(graph: Graph, t: Tensor, offset: int = 0) -> tuple[TileMapping, int]:
-    """`calcLinearTileMapping` of a tensor from tile `offset` on, and the tile behind the last one used, for the next tensor."""
+    """The mapping that spreads a tensor evenly from a tile on, and where the next tensor may begin.
+
+    Parameters
+    ----------
+    t:
+        The tensor, whose element type says grain and least number as for `calcLinearTileMapping`.
+    offset:
+        The first tile used.
+
+    Returns
+    -------
+    tuple[TileMapping, int]
+        A list of intervals for each tile, and the tile behind the last one used.
+    """
     call = "poputil.calcLinearTileMappingAndNewOffset"
     check_graph(call, graph)
     check_tensor(call, t)
@@ -112,9 +153,27 @@ def calcLinearTileMappingAndNewOffset(graph: Graph, t: Tensor, offset: int = 0) 
 
 @public
 def chooseMappingOffset(numTiles: int, shape: Iterable[int], seed: int = 0x9E3779B9) -> int:
-    """A tile from 0 to ``numTiles - 1``, always the same for a shape (and seed), for tensors of several shapes to begin apart.
+    """A tile, always the same for a shape and seed, so that tensors of several shapes begin on different ones.
 
     Which tile it is in PopLibs depends on the hash of the C++ library that it was built with.
+
+    Parameters
+    ----------
+    numTiles:
+        How many tiles there are, 1 at least.
+    shape:
+        The shape that decides.
+    seed:
+        A number that decides as well.
+
+    Returns
+    -------
+    int
+        From 0 to ``numTiles - 1``.
+
+    Notes
+    -----
+    Sizes are combined as by ``boost::hash_combine``.
     """
     tiles = whole_number("poputil.chooseMappingOffset", "numTiles", numTiles, 1)
     mask = 2**64 - 1
@@ -126,14 +185,58 @@ def chooseMappingOffset(numTiles: int, shape: Iterable[int], seed: int = 0x9E377
 
 @public
 def transformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
-    """The place of a tile in the order that begins at `offset`, or at the last tile but `offset` and goes down; 0 for the first."""
+    """The place of a tile in an order of tiles that begins at an offset; 0 for the first.
+
+    Parameters
+    ----------
+    tile:
+        The tile, below `numTiles`.
+    numTiles:
+        How many tiles there are.
+    offset:
+        The tile that is first.
+    ascending:
+        Whether the order goes up; else it begins with the last tile but `offset`, and goes down.
+
+    Returns
+    -------
+    int
+        From 0 to ``numTiles - 1``.
+
+    Raises
+    ------
+    PoplibsError
+        For a tile beyond the others.
+    """
     place, tiles, first = _in_order("poputil.transformTileIndex", tile, numTiles, offset, ascending)
     return (place - first if ascending else -1 - first - place) % tiles
 
 
 @public
 def invTransformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
-    """The opposite of `transformTileIndex`: the tile at a place of that order."""
+    """The tile at a place of the order of `transformTileIndex`, whose opposite it is.
+
+    Parameters
+    ----------
+    tile:
+        The place, below `numTiles`.
+    numTiles:
+        How many tiles there are.
+    offset:
+        The tile that is first.
+    ascending:
+        Whether the order goes up; else it begins with the last tile but `offset`, and goes down.
+
+    Returns
+    -------
+    int
+        From 0 to ``numTiles - 1``.
+
+    Raises
+    ------
+    PoplibsError
+        For a place beyond the others.
+    """
     place, tiles, first = _in_order("poputil.invTransformTileIndex", tile, numTiles, offset, ascending)
     return (place + first if ascending else -1 - first - place) % tiles
 
@@ -153,11 +256,27 @@ def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int, grainSiz
 def mapTensorLinearly(graph: Graph, t: Tensor) -> None: ...
 @overloaded("poputil.mapTensorLinearly")
 def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None) -> None:
-    """Spread `t` evenly over all tiles in order of its elements, from tile 0 on.
+    """Spread a tensor evenly over all tiles in order of its elements, from tile 0 on.
 
-    Without `minElementsPerTile` and `grainSize` a tile gets whole vectors (2 floats, 4 halves) and at least 128
-    bytes, so that a small tensor stays on few tiles. Either both are given or neither.
+    Without the two numbers a tile gets whole vectors (2 floats, 4 halves) and at least 128 bytes, so that a small tensor stays
+    on few tiles. Either both are given or neither.
 
+    Parameters
+    ----------
+    t:
+        The tensor that is mapped; a mapping that it has is replaced.
+    minElementsPerTile:
+        How many elements a tile that is used gets at least.
+    grainSize:
+        Tiles get multiples of so many elements, 1 at least.
+
+    Raises
+    ------
+    PoplibsError
+        For a grain below 1.
+
+    Examples
+    --------
     >>> from pypoplar import FLOAT, Graph, IPUModel, poputil
     >>> graph = Graph(IPUModel("tiny").createDevice())
     >>> x = graph.addVariable(FLOAT, [64])
@@ -179,7 +298,26 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, offset: int = 0, ascend
 def mapTensorLinearlyWithOffset(
     graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None, offset: int = 0, ascendingOrder: bool = True
 ) -> None:
-    """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards."""
+    """`mapTensorLinearly` from another tile on, or downwards.
+
+    Parameters
+    ----------
+    t:
+        The tensor that is mapped; a mapping that it has is replaced.
+    minElementsPerTile:
+        How many elements a tile that is used gets at least.
+    grainSize:
+        Tiles get multiples of so many elements, 1 at least.
+    offset:
+        The first tile used.
+    ascendingOrder:
+        Whether tiles are used upwards from there; else from the last tile but `offset` downwards.
+
+    Raises
+    ------
+    PoplibsError
+        For a grain below 1.
+    """
     call = "poputil.mapTensorLinearlyWithOffset"
     check_own(call, graph, t)
     graph.setTileMapping(t, _of_tensor(call, graph, t, minElementsPerTile, grainSize, offset, ascendingOrder))
@@ -203,9 +341,30 @@ def getTileImbalance(
     graph: Graph | None = None,
     t: Tensor | None = None,
 ) -> int:
-    """How many elements the fullest tile has beyond an even share of at least `minElementsPerTile` and one grain.
+    """How many elements the fullest tile has beyond an even share.
 
-    Of a tensor, or of a mapping, which has a list of intervals for each tile.
+    Parameters
+    ----------
+    mapping:
+        A list of intervals for each tile, without a tensor.
+    minElementsPerTile:
+        The share is that at least.
+    grainSize:
+        The share is that at least, too.
+    t:
+        A tensor with tiles, instead of a mapping.
+
+    Returns
+    -------
+    int
+        0 where the elements are spread evenly.
+
+    Raises
+    ------
+    PoplibsError
+        For an empty mapping.
+    InvalidTileMapping
+        If an element of `t` has no tile.
     """
     if graph is not None and t is not None:
         check_operands("poputil.getTileImbalance", graph, t)

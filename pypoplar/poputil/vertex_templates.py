@@ -11,7 +11,27 @@ from pypoplar.types import ElementType
 
 @public
 def templateVertex(name: str, *arguments: ElementType | bool | int | str) -> str:
-    """``templateVertex("popops::Fill", FLOAT, True)`` is ``"popops::Fill<float,true>"``; no arguments give the name alone."""
+    """The name of an instance of a vertex template.
+
+    ``templateVertex("popops::Fill", FLOAT, True)`` is ``"popops::Fill<float,true>"``.
+
+    Parameters
+    ----------
+    name:
+        The name of the template.
+    *arguments:
+        Its arguments; none give the name alone.
+
+    Returns
+    -------
+    str
+        The name that `Graph.addVertex` takes.
+
+    Raises
+    ------
+    PoplarTypeError
+        For arguments of another class.
+    """
     if not isinstance(name, str):
         raise PoplarTypeError(
             f"poputil.templateVertex takes the name of a codelet, got {name!r}; write {getattr(name, '__name__', 'X')!r}"

@@ -31,6 +31,9 @@ COMPLETE = [
     "pypoplar.popops.padding",
     "pypoplar.popops.rearrange",
     "pypoplar.program",
+    "pypoplar.poprand",
+    "pypoplar.poputil",
+    "pypoplar.poputil.graphfn",
     "pypoplar.pva:openReport",
 ]
 """Modules, or single names of them, whose docstrings are held to it."""

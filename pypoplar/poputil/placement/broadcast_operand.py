@@ -22,10 +22,30 @@ from pypoplar.types import ElementType, check_type
 def createBroadcastOperand(
     graph: Graph, fullTensor: Tensor, type: ElementType, dim: int, ditherMapping: bool = False, debugContext: str | None = None
 ) -> Tensor:
-    """A new vector as long as dimension `dim` of `fullTensor`, each element on a tile that has elements of that index.
+    """A new vector along one dimension of a tensor, each element on a tile that has elements of that index.
 
-    So least is exchanged when the two are combined. With `ditherMapping` the tiles are moved on by a number that the shape of
-    `fullTensor` decides. An empty tensor gives one that is mapped linearly.
+    So least is exchanged when the two are combined, as with a bias or a scale of channels.
+
+    Parameters
+    ----------
+    fullTensor:
+        The tensor, with tiles.
+    type:
+        The element type of the vector.
+    dim:
+        The dimension that the vector goes along.
+    ditherMapping:
+        Whether its tiles are moved on by a number that the shape of `fullTensor` decides.
+
+    Returns
+    -------
+    Tensor
+        A variable ``[fullTensor.dim(dim)]``; that of an empty tensor is mapped linearly.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension that there is not.
     """
     check_own("createBroadcastOperand", graph, fullTensor)
     check_type(type)

@@ -23,9 +23,26 @@ AND_ALIASES = TensorCloneMethod.PRESERVE_ORDER_AND_ALIASES
 def cloneToIpu(
     graph: Graph, t: Tensor, dstIPU: int, debugContext: str | None = None, method: TensorCloneMethod = UNLESS_ALIASES
 ) -> Tensor:
-    """A new tensor shaped like `t` and mapped like it, but to the tiles of IPU `dstIPU`: each element to the same tile of that IPU.
+    """A new tensor shaped like `t` on another IPU: each element on the tile with the same number there.
 
-    `PoplibsError` if the target has no such IPU.
+    Parameters
+    ----------
+    t:
+        A tensor with tiles.
+    dstIPU:
+        The IPU, counted from 0.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    Tensor
+        A variable of the type and shape of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        If the target has no such IPU.
     """
     return _clone_to_ipu("cloneToIpu", graph, t, dstIPU, debugContext, method)
 
@@ -54,9 +71,28 @@ def cloneToGraph(
     debugContext: str | None = None,
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """A new tensor shaped like `t` and mapped to the tiles of `dstGraph` of the numbers that `t` has in `srcGraph`.
+    """A new tensor shaped like `t` on the tiles of another part of a graph.
 
-    Both are parts of one graph, made by `Graph.createVirtualGraph`. `PoplibsError` if `dstGraph` has not so many tiles.
+    Parameters
+    ----------
+    srcGraph:
+        The part in which `t` is mapped.
+    dstGraph:
+        The other part; both are parts of one graph, made by `Graph.createVirtualGraph`.
+    t:
+        A tensor with tiles.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    Tensor
+        Of the type and shape of `t`, each element on the tile of `dstGraph` whose number it has in `srcGraph`.
+
+    Raises
+    ------
+    PoplibsError
+        For parts of different graphs, and if `dstGraph` has not so many tiles.
     """
     check_own("cloneToGraph", srcGraph, t)
     check_graph("cloneToGraph", dstGraph)
@@ -77,8 +113,19 @@ def cloneToGraph(
 def cloneAndExpandAliasing(graph: Graph, t: Tensor, offset: int = 0, debugContext: str | None = None) -> tuple[Tensor, int]:
     """A new tensor shaped and mapped like `t` that has an element of its own wherever `t` has one again.
 
-    These are mapped linearly from tile `offset` on, so that a tile whose element is broadcast does not hold all of them. Returns
-    the tensor, and the tile behind the last one used so, which is `offset` for a tensor without aliases.
+    Those are mapped linearly, so that a tile whose element is broadcast does not hold all of them.
+
+    Parameters
+    ----------
+    t:
+        A tensor with tiles.
+    offset:
+        The first tile for what `t` has again.
+
+    Returns
+    -------
+    tuple[Tensor, int]
+        The tensor, and the tile behind the last one used so, which is `offset` for a tensor without aliases.
     """
     check_own("cloneAndExpandAliasing", graph, t)
     check_debug("cloneAndExpandAliasing", debugContext)
@@ -106,9 +153,27 @@ def _repeated(graph: Graph, t: Tensor) -> list[Interval]:
 def createIpuCopy(
     graph: Graph, t: Tensor, dstIpu: int, debugContext: str | None = None, method: TensorCloneMethod = AND_ALIASES
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A clone of `t` on another IPU, and what to copy into what: ``(clone, copySrc, copyDst)``. No copy is added to a program.
+    """A clone of a tensor on another IPU, and what to copy into what; no copy is added to a program.
 
-    Where the clone has the aliases of `t`, source and destination hold each element once.
+    Parameters
+    ----------
+    t:
+        A tensor with tiles.
+    dstIpu:
+        The IPU, counted from 0.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor, Tensor]
+        The clone, and source and destination of the copy. Where the clone has the aliases of `t`, these two hold each element
+        once.
+
+    Raises
+    ------
+    PoplibsError
+        If the target has no such IPU.
     """
     return _ipu_copy("createIpuCopy", graph, t, dstIpu, debugContext, method)
 
@@ -133,7 +198,29 @@ def copyToIpu(
     debugContext: str | None = None,
     method: TensorCloneMethod = UNLESS_ALIASES,
 ) -> Tensor:
-    """A clone of `t` on IPU `dstIPU` with its values: `prog` is extended by the copy."""
+    """A clone of a tensor on another IPU with its values: `prog` is extended by the copy.
+
+    Parameters
+    ----------
+    masterGraph:
+        The graph.
+    t:
+        A tensor with tiles.
+    dstIPU:
+        The IPU, counted from 0.
+    method:
+        Whether the order of elements in memory and elements that occur several times are kept.
+
+    Returns
+    -------
+    Tensor
+        A variable of the type and shape of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        If the target has no such IPU.
+    """
     check_prog("copyToIpu", prog)
     clone, source, destination = _ipu_copy("copyToIpu", masterGraph, t, dstIPU, debugContext, method)
     prog.add(Copy(source, destination, False, debugContext or ""))

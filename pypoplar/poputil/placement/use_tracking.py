@@ -30,11 +30,16 @@ Uses = tuple[Int64s, Int64s, Int64s]  # elements [begin, end) of a variable, use
 
 
 class UseMapping(Enum):
-    """`TensorUseTracker.MappingMethod`: how it maps what several tiles use; Python has ``None_`` for PopLibs' ``None``.
+    """How a tracker maps what several tiles use; Python has ``None_`` for PopLibs' ``None``.
 
-    `OptimizeHaloRegions`: what the tiles of both neighbouring regions use goes where the region before it goes.
-    `ConstrainMappingToUsedTiles`: an element goes to a tile that uses it, whatever the grain. `None_`: neither; a grain
-    goes to tiles that use its first elements.
+    Attributes
+    ----------
+    OptimizeHaloRegions:
+        What the tiles of both neighbouring regions use goes where the region before it goes.
+    ConstrainMappingToUsedTiles:
+        An element goes to a tile that uses it, whatever the grain.
+    None_:
+        Neither: a grain goes to tiles that use its first elements.
     """
 
     OptimizeHaloRegions = "OptimizeHaloRegions"
@@ -105,8 +110,15 @@ def _regions(uses: Uses) -> _Regions:
 class TensorUseTracker:
     """Records which tiles use which elements of variables, to map these where they are used.
 
-    Tiles are counted from `startTile` upwards, or with ``ascendingMappingOrder=False`` from the last tile but `startTile`
-    downwards, when the variables are mapped.
+    Parameters
+    ----------
+    numTiles:
+        How many tiles there are, those of the graph.
+    startTile:
+        When the variables are mapped, tile 0 of the tracker is this one.
+    ascendingMappingOrder:
+        Whether tiles are counted upwards from there; else tile 0 is the last tile but `startTile`, and they are counted
+        downwards.
     """
 
     MappingMethod = UseMapping
@@ -127,7 +139,22 @@ class TensorUseTracker:
     def add(
         self, graph: Graph | None = None, tile: int = 0, t: Tensor | None = None, other: TensorUseTracker | None = None
     ) -> None:
-        """Note that `tile` uses `t`, constants aside: ``add(graph, tile, t)``; or what another tracker noted: ``add(other)``."""
+        """Note that a tile uses a tensor, constants aside: ``add(graph, tile, t)``; or what another tracker noted: ``add(other)``.
+
+        Parameters
+        ----------
+        tile:
+            The tile, counted from 0.
+        t:
+            What it uses.
+        other:
+            A tracker of as many tiles.
+
+        Raises
+        ------
+        PoplibsError
+            For a tile beyond those of the tracker, and a tracker of another number of tiles.
+        """
         if other is not None:
             self._add_all(other)
             return
@@ -141,7 +168,17 @@ class TensorUseTracker:
         self.add_uses(t, *union(pieces.begin, pieces.begin + pieces.length), number)
 
     def add_uses(self, t: Tensor, begin: Int64s, end: Int64s, tile: Int64s | int) -> None:
-        """Note many uses at once (not part of PopLibs): of elements by their numbers in the graph, which `t` has, by tiles."""
+        """Note many uses at once, by the numbers of elements in the graph; this is not part of PopLibs.
+
+        Parameters
+        ----------
+        t:
+            A tensor that has these elements.
+        begin, end:
+            The bounds of intervals of element numbers.
+        tile:
+            The tile of each interval, or one for all.
+        """
         tiles = np.broadcast_to(np.asarray(tile, np.int64), begin.shape)
         for number, variable in zip(t.variable_numbers(), whole_variables(t), strict=True):
             if variable.containsConstant():
@@ -161,7 +198,7 @@ class TensorUseTracker:
             self._uses.setdefault(number, []).extend(list(uses))
 
     def empty(self) -> bool:
-        """Whether no use has been noted."""
+        """Whether no use of an element has been noted so far."""
         return not self._uses
 
     def resolve(
@@ -174,8 +211,22 @@ class TensorUseTracker:
     ) -> None:
         """Share what several tiles use out among them, so that each element is used by one tile.
 
-        Tiles get multiples of `grainSize` elements, and `minElementsPerTile` at least where that many are shared. With
-        `extendPartialUsage` elements that nobody uses go with those before them, the first ones with those behind.
+        Parameters
+        ----------
+        grainSize:
+            Tiles get multiples of so many elements, 1 at least.
+        minElementsPerTile:
+            A tile gets so many at least where that many are shared.
+        extendPartialUsage:
+            Whether elements that nobody uses go with those before them, the first ones with those behind; else they are left
+            alone.
+        mappingMethod:
+            What becomes of elements that several tiles use.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorUseTracker.MappingMethod`.
         """
         check_graph("TensorUseTracker.resolve", graph)
         grain = whole_number("TensorUseTracker.resolve", "grainSize", grainSize, 1)
@@ -206,7 +257,25 @@ class TensorUseTracker:
         extendPartialUsage: bool = False,
         mappingMethod: UseMapping = UseMapping.None_,
     ) -> None:
-        """`resolve`, and map the elements of the variables to the tiles that use them then."""
+        """Share what several tiles use out among them, and map the elements of the variables to the tiles that use them then.
+
+        Parameters
+        ----------
+        grainSize:
+            Tiles get multiples of so many elements, 1 at least.
+        minElementsPerTile:
+            A tile gets so many at least where that many are shared.
+        extendPartialUsage:
+            Whether elements that nobody uses go with those before them, the first ones with those behind; else they are not
+            mapped.
+        mappingMethod:
+            What becomes of elements that several tiles use.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorUseTracker.MappingMethod`.
+        """
         check_graph("TensorUseTracker.mapTensorsByUse", graph)
         self.resolve(graph, grainSize, minElementsPerTile, extendPartialUsage, mappingMethod)
         tiles = graph.getTarget().getNumTiles()

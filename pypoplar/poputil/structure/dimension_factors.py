@@ -14,10 +14,31 @@ from pypoplar.tracebacks import public
 
 @public
 def factorDims(t: Tensor, factors: Iterable[int], startDim: int = 0) -> Tensor:
-    """Each of the dimensions from `startDim` on, one for each factor, as two: its size over the factor, and the factor.
+    """Dimensions as two each: the size over a factor, and the factor.
 
-    The outer parts come first, then the inner ones, then what follows: ``factorDims([4, 6, 4], [1, 2])`` has the shape
-    ``[4, 3, 1, 2, 4]``. `PoplibsError` where a factor does not divide its dimension.
+    The outer parts come first, then the inner ones, then what follows: [4, 6, 4] by factors [1, 2] has the shape [4, 3, 1, 2,
+    4].
+
+    Parameters
+    ----------
+    t:
+        The tensor.
+    factors:
+        What divides each of the dimensions from `startDim` on.
+    startDim:
+        The first dimension that is split.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    PoplibsError
+        Where a factor does not divide its dimension.
+    PoplarIndexError
+        For more factors than there are dimensions.
     """
     check_tensor("factorDims", t)
     sizes, first = check_shape(factors), whole_number("factorDims", "startDim", startDim)
@@ -33,7 +54,27 @@ def factorDims(t: Tensor, factors: Iterable[int], startDim: int = 0) -> Tensor:
 
 @public
 def unfactorDims(t: Tensor, numDims: int, startDim: int = 0) -> Tensor:
-    """The opposite of `factorDims`: `numDims` outer parts from `startDim` on, and the inner parts behind them, as dimensions."""
+    """Outer parts of dimensions, and the inner parts behind them, as dimensions again: the opposite of `factorDims`.
+
+    Parameters
+    ----------
+    t:
+        The tensor.
+    numDims:
+        How many dimensions there will be instead of twice as many.
+    startDim:
+        The first of the outer parts.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    PoplarIndexError
+        For more dimensions than `t` has.
+    """
     check_tensor("unfactorDims", t)
     count = whole_number("unfactorDims", "numDims", numDims)
     first = whole_number("unfactorDims", "startDim", startDim)

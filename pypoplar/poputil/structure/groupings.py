@@ -15,10 +15,26 @@ GroupingInfo = tuple[int, int]  # the grouped dimension and the size of its grou
 
 @public
 def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
-    """How many neighbours in the last dimension lie behind each other in memory and on one tile; 1 if none do.
+    """How many neighbours in the last dimension lie behind each other in memory and on one tile.
 
-    Judged by the first row alone. The groups divide the dimension evenly. `PoplibsError` for a scalar, and an error for a tensor
-    without a mapping.
+    Judged by the first row alone.
+
+    Parameters
+    ----------
+    t:
+        A tensor with tiles, of one dimension at least.
+
+    Returns
+    -------
+    int
+        A number that divides the last dimension; 1 if none lie so.
+
+    Raises
+    ------
+    PoplibsError
+        For a scalar.
+    InvalidTileMapping
+        For a tensor without a mapping.
     """
     check_own("detectInnermostGrouping", graph, t)
     if t.rank() == 0:
@@ -37,10 +53,25 @@ def _of_row(graph: Graph, row: Tensor) -> int:
 
 @public
 def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
-    """How elements are grouped in memory, from the innermost outwards: pairs of a dimension and the size of its groups.
+    """How elements are grouped in memory, from the innermost groups outwards.
 
-    A dimension may occur more than once. Of a matrix in row-major order, on one tile, the pairs are those of its columns and then
-    of its rows. `PoplibsError` for a scalar.
+    A dimension may occur more than once. Of a matrix in row-major order, on one tile, the groups are those of its columns and
+    then of its rows.
+
+    Parameters
+    ----------
+    t:
+        A tensor with tiles, of one dimension at least.
+
+    Returns
+    -------
+    list[GroupingInfo]
+        Pairs of a dimension and the size of its groups.
+
+    Raises
+    ------
+    PoplibsError
+        For a scalar.
     """
     check_own("detectDimGroupings", graph, t)
     if t.rank() == 0:

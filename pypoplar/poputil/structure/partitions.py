@@ -22,10 +22,28 @@ from pypoplar.types import ElementType
 def createPartitionableTensor(
     graph: Graph, type: ElementType, shape: Iterable[int], nPartitions: Iterable[int], debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor, not mapped yet, each of whose partitions lies in one piece: ``nPartitions[d]`` of them along dimension d.
+    """A new tensor, not mapped yet, each of whose partitions lies in one piece of memory.
 
     A dimension of n elements has partitions of ``ceil(n / nPartitions[d])``, then one with the rest, then empty ones.
-    `PoplibsError` unless there is a number for each dimension, of 1 at least.
+
+    Parameters
+    ----------
+    type:
+        The element type.
+    shape:
+        The shape.
+    nPartitions:
+        How many partitions there are along each dimension, 1 at least.
+
+    Returns
+    -------
+    Tensor
+        A view of variables of that shape; the caller maps it.
+
+    Raises
+    ------
+    PoplibsError
+        Unless there is a number for each dimension, of 1 at least.
     """
     check_graph("createPartitionableTensor", graph)
     check_debug("createPartitionableTensor", debugContext)
@@ -62,9 +80,23 @@ def _block(graph: Graph, type: ElementType, stretches: tuple[tuple[int, int], ..
 
 @public
 def iterateTensorPartitions(t: Tensor, nPartitions: Iterable[int], f: Callable[[list[int], Tensor], object]) -> None:
-    """Call ``f(indices, partition)`` for every partition of `t`, the first dimension's fastest; see `createPartitionableTensor`.
+    """Call a function for every partition of a tensor, the first dimension's fastest.
 
-    Empty partitions count too. `PoplibsError` unless there is a number for each dimension, of 1 at least.
+    Partitions are those of `createPartitionableTensor`; empty ones count too.
+
+    Parameters
+    ----------
+    t:
+        The tensor.
+    nPartitions:
+        How many partitions there are along each dimension, 1 at least.
+    f:
+        A function of the partition's place along each dimension, a list, and the partition, a view.
+
+    Raises
+    ------
+    PoplibsError
+        Unless there is a number for each dimension, of 1 at least.
     """
     check_tensor("iterateTensorPartitions", t)
     counts = check_shape(nPartitions)
