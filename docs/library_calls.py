@@ -153,15 +153,24 @@ def defaults(member: type) -> dict[str, object]:
 
 
 def markdown(docstring: str) -> str:
-    """What a docstring says before its sections, and its examples in fences; the others are the reference's."""
-    text, *sections = SECTION.split(docstring)
-    examples = [body for heading, body in zip(sections[::2], sections[1::2], strict=True) if heading == "Examples"]
-    parts = re.split(r"(?m)^( *>>> (?:.*\n?)+?)(?=\n|\Z)", "\n\n".join([text.rstrip("\n"), *examples]))
+    """What a docstring says before its sections, the options that it names, and its examples in fences."""
+    text, *rest = SECTION.split(docstring)
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    shown = [text.rstrip("\n"), _options(sections.get("Parameters", "")), sections.get("Examples", "")]
+    parts = re.split(r"(?m)^( *>>> (?:.*\n?)+?)(?=\n|\Z)", "\n\n".join(part for part in shown if part))
     lines = [
         part.strip("\n") if number % 2 == 0 else f"```pycon\n{textwrap.dedent(part).strip()}\n```"
         for number, part in enumerate(parts)
     ]
     return "\n\n".join(line for line in lines if line)
+
+
+def _options(parameters: str) -> str:
+    """What a section of parameters says of options, but where it names another call that has them."""
+    found = re.search(r"(?m)^options:\n((?:(?: .*)?(?:\n|\Z))+)", parameters)
+    text = textwrap.dedent(found[1]).strip() if found else ""
+    named = "``" in text and "see " not in text and not text.startswith(("As ", "Those "))
+    return re.sub(r"^Known are\b ?|^", "Options: ", text, count=1).replace("Options: \n", "Options:\n") if named else ""
 
 
 def _meaning(docstring: str) -> str:

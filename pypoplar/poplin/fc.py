@@ -19,7 +19,19 @@ __all__ = ["FullyConnectedParams", "getMatMulPrePlanParameters"]
 @public
 @define
 class FullyConnectedParams:
-    """`numGroups` layers side by side, each of `batchSize` samples of `inputSize` elements in and `outputSize` elements out."""
+    """Fully connected layers side by side, for `getMatMulPrePlanParameters`.
+
+    Parameters
+    ----------
+    numGroups:
+        How many layers there are.
+    batchSize:
+        Samples of each.
+    inputSize:
+        Elements of a sample that go in.
+    outputSize:
+        Elements of a sample that come out.
+    """
 
     numGroups: int = 1
     batchSize: int = 1
@@ -31,10 +43,31 @@ class FullyConnectedParams:
 def getMatMulPrePlanParameters(
     parameters: FullyConnectedParams, matmulOptions: Options, type: ElementType, inferenceOnly: bool
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of a layer, as pairs of parameters and options for `preplan`.
+    """The products of a fully connected layer, for `preplan`.
 
-    They are those of the forward pass and, unless `inferenceOnly`, of the backward pass and of the weight update. All have the
-    options given, but for `fullyConnectedPass`.
+    Parameters
+    ----------
+    parameters:
+        The sizes of the layer.
+    matmulOptions:
+        Options that all products have, but for ``fullyConnectedPass``, which the call sets.
+    type:
+        The type of all matrices, FLOAT or HALF.
+    inferenceOnly:
+        Whether the products are those of the forward pass alone; else those of the backward pass and of the weight update come,
+        too.
+
+    Returns
+    -------
+    list[tuple[MatMulParams, dict[str, object]]]
+        Parameters and options of each product.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and negative sizes.
+    PoplarTypeError
+        For other classes.
     """
     call = "poplin.fc.getMatMulPrePlanParameters"
     if not isinstance(parameters, FullyConnectedParams):

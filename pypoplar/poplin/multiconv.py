@@ -74,7 +74,19 @@ KINDS: dict[str, Kind] = {"planType": ("serial", "parallel"), "perConvReservedTi
 @public
 @define
 class CreateTensorArgs:
-    """A convolution whose operand is made: its `params` and `options`, and the operand's name."""
+    """A convolution one of whose operands is to be made.
+
+    `createInput` and `createWeights` take such.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the convolution.
+    options:
+        Its options, see `poplin.createWeights`.
+    name:
+        The name of the operand.
+    """
 
     params: ConvParams = field(factory=ConvParams)
     options: Options = None
@@ -84,7 +96,19 @@ class CreateTensorArgs:
 @public
 @define(eq=False)
 class ConvolutionArgs:
-    """A convolution: operands `inputs` and `weights`, `params`, `options`."""
+    """A convolution for `multiconv.convolution`.
+
+    Parameters
+    ----------
+    inputs:
+        Its input, see `poplin.convolution`.
+    weights:
+        Its weights.
+    params:
+        The parameters of the convolution.
+    options:
+        Its options, see `poplin.createWeights`.
+    """
 
     inputs: Tensor = field(factory=Tensor)
     weights: Tensor = field(factory=Tensor)
@@ -95,7 +119,19 @@ class ConvolutionArgs:
 @public
 @define(eq=False)
 class CalculateWeightDeltasArgs:
-    """A gradient of weights: that of the result, `zDeltas`, and the input, `activations`, `params` and `options` of the pass."""
+    """A gradient of weights for `multiconv.calculateWeightDeltas`.
+
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result.
+    activations:
+        The input of the forward pass.
+    params:
+        The parameters of the forward pass.
+    options:
+        Its options, see `poplin.createWeights`.
+    """
 
     zDeltas: Tensor = field(factory=Tensor)
     activations: Tensor = field(factory=Tensor)
@@ -106,9 +142,22 @@ class CalculateWeightDeltasArgs:
 @public
 @define(eq=False)
 class ConvWeightUpdateArgs:
-    """An update of `weights` by their gradient times `scale`, a tensor of one element.
+    """An update of weights by a multiple of their gradient, with a factor in a tensor.
 
-    `zDeltas` is the gradient of the result; `activations`, `params` and `options` are those of the forward pass.
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result.
+    weights:
+        What is written.
+    activations:
+        The input of the forward pass.
+    scale:
+        The factor, a tensor of one element.
+    params:
+        The parameters of the forward pass.
+    options:
+        Its options, see `poplin.createWeights`.
     """
 
     zDeltas: Tensor = field(factory=Tensor)
@@ -122,9 +171,22 @@ class ConvWeightUpdateArgs:
 @public
 @define(eq=False)
 class ConvWeightUpdateArgsScalar:
-    """An update of `weights` by their gradient times `scale`, a number.
+    """An update of weights by a multiple of their gradient, with a factor that is a number.
 
-    `zDeltas` is the gradient of the result; `activations`, `params` and `options` are those of the forward pass.
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result.
+    weights:
+        What is written.
+    activations:
+        The input of the forward pass.
+    scale:
+        The factor, a number.
+    params:
+        The parameters of the forward pass.
+    options:
+        Its options, see `poplin.createWeights`.
     """
 
     zDeltas: Tensor = field(factory=Tensor)
@@ -158,7 +220,31 @@ class Together:
 def createInput(
     graph: Graph, args: Iterable[CreateTensorArgs], inputIndex: int, options: Options = None, cache: PlanningCache | None = None
 ) -> Tensor:
-    """A new tensor for the input of a convolution of `args`, all of which are computed at once: see `poplin.createInput`."""
+    """A new tensor for the input of one of several convolutions that are computed at once, see `poplin.createInput`.
+
+    Parameters
+    ----------
+    args:
+        All of the convolutions.
+    inputIndex:
+        Which of them the input is for.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [batch, input channels, *field], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    PoplarIndexError
+        For an index beyond `args`.
+    """
     return _created(
         "poplin.multiconv.createInput", conv_operands.createInput, 1, graph, args, "inputIndex", inputIndex, options, cache
     )
@@ -168,7 +254,31 @@ def createInput(
 def createWeights(
     graph: Graph, args: Iterable[CreateTensorArgs], weightsIndex: int, options: Options = None, cache: PlanningCache | None = None
 ) -> Tensor:
-    """A new tensor for the weights of a convolution of `args`, all of which are computed at once: see `poplin.createWeights`."""
+    """A new tensor for the weights of one of several convolutions that are computed at once, see `poplin.createWeights`.
+
+    Parameters
+    ----------
+    args:
+        All of the convolutions.
+    weightsIndex:
+        Which of them the weights are for.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [groups, output channels of a group, input channels of a group, *kernel], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    PoplarIndexError
+        For an index beyond `args`.
+    """
     call = "poplin.multiconv.createWeights"
     return _created(call, conv_operands.createWeights, 0, graph, args, "weightsIndex", weightsIndex, options, cache)
 
@@ -183,7 +293,31 @@ def convolution(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> list[Tensor]:
-    """The results of several convolutions, see `poplin.convolution`, in their order; `prog` is extended."""
+    """The results of several convolutions, see `poplin.convolution`; `prog` is extended.
+
+    Parameters
+    ----------
+    args:
+        The convolutions.
+    transposeAndFlipWeights:
+        For all of them, as for `poplin.convolution`.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    list[Tensor]
+        A result for each, in their order.
+
+    Raises
+    ------
+    PoplibsError
+        As for `poplin.convolution`; the message has the number of the one that does not fit.
+    PoplarTypeError
+        For arguments of another class.
+    """
     call = "poplin.multiconv.convolution"
     check_call(call, graph, prog, debugContext)
     check_flag(call, "transposeAndFlipWeights", transposeAndFlipWeights)
@@ -212,7 +346,29 @@ def calculateWeightDeltas(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> list[Tensor]:
-    """The gradients of several convolutions' weights, see `poplin.calculateWeightDeltas`, in their order; `prog` is extended."""
+    """The gradients of several convolutions' weights, see `poplin.calculateWeightDeltas`; `prog` is extended.
+
+    Parameters
+    ----------
+    args:
+        The convolutions.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    list[Tensor]
+        A gradient for each, in their order.
+
+    Raises
+    ------
+    PoplibsError
+        As for `poplin.calculateWeightDeltas`; the message has the number of the one that does not fit.
+    PoplarTypeError
+        For arguments of another class.
+    """
     call = "poplin.multiconv.calculateWeightDeltas"
     check_call(call, graph, prog, debugContext)
     together = _read(call, CalculateWeightDeltasArgs, graph, args, options, cache, True)
@@ -238,7 +394,24 @@ def convolutionWeightUpdate(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Update the weights of several convolutions, see `poplin.convolutionWeightUpdate`; `prog` is extended."""
+    """Update the weights of several convolutions, see `poplin.convolutionWeightUpdate`; `prog` is extended.
+
+    Parameters
+    ----------
+    args:
+        The convolutions, all with numbers or all with tensors for factors.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `poplin.convolutionWeightUpdate`; and if the input type of one is not its output type.
+    PoplarTypeError
+        For arguments of another class.
+    """
     call = "poplin.multiconv.convolutionWeightUpdate"
     together = _read(call, (ConvWeightUpdateArgs, ConvWeightUpdateArgsScalar), graph, args, options, cache, True)
     several = together.several
@@ -263,7 +436,26 @@ def weightsTransposeChansFlipXY(
     debugContext: str | None,
     cache: PlanningCache | None,
 ) -> None:
-    """Copy each of `weightsIn` to the weights of its convolution, transposed: see `poplin.weightsTransposeChansFlipXY`."""
+    """Copy weights to those of several convolutions, transposed, see `poplin.weightsTransposeChansFlipXY`; `prog` is extended.
+
+    Parameters
+    ----------
+    args:
+        The convolutions, whose weights are written.
+    weightsIn:
+        What is copied for each.
+    options:
+        Known are ``planType``, ``perConvReservedTiles`` and ``cycleBackOff``, see the module.
+    cache:
+        It is checked, and not used.
+
+    Raises
+    ------
+    PoplibsError
+        As for `poplin.weightsTransposeChansFlipXY`; and for another number of tensors than convolutions.
+    PoplarTypeError
+        For arguments of another class.
+    """
     call = "poplin.multiconv.weightsTransposeChansFlipXY"
     check_call(call, graph, prog, debugContext)
     several = _listed(call, ConvolutionArgs, args, options, cache)

@@ -13,9 +13,10 @@ Plan = TypeVar("Plan")
 
 @public
 class PlanningCache:
-    """The plans that calls with this `cache` have made; a later one with equal shapes, types, options and target takes the same.
+    """Plans of products and convolutions that calls with this `cache` have made.
 
-    It may serve several graphs.
+    A later call with equal shapes, types, options and target takes the same plan, and spends no time on it. A cache may serve
+    several graphs.
     """
 
     __slots__ = ("_plans",)
@@ -24,7 +25,7 @@ class PlanningCache:
         self._plans: dict[Hashable, object] = {}
 
     def size(self) -> int:
-        """How many plans it has."""
+        """How many plans of products and convolutions it has."""
         return len(self._plans)
 
 

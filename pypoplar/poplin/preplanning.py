@@ -19,7 +19,24 @@ CONVOLUTION_NAMES = {"fullyConnectedPass": "pass", "gatherOutput": "gatherConvOu
 
 @public
 def preplan(convs: Iterable[ConvPlanParams], matmuls: Iterable[tuple[Target, MatMulParams, Options]], cache: PlanningCache) -> None:
-    """Plan convolutions and products into `cache`: lists of a target, parameters and options each."""
+    """Plan convolutions and products into a cache, before calls need the plans.
+
+    Parameters
+    ----------
+    convs:
+        A target, a `ConvParams` and options of `convolution` for each convolution.
+    matmuls:
+        A target, a `MatMulParams` and options of `matMul` for each product.
+    cache:
+        What gets the plans.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit.
+    PoplarTypeError
+        For what is no list of such triples, or no cache.
+    """
     plan_convolutions("poplin.preplan", convs, cache)
     plan_products("poplin.preplan", matmuls, cache)
 
@@ -30,8 +47,23 @@ def matMulGetConvPlanParams(
 ) -> tuple[list[ConvPlanParams], MatMulToConvOptions]:
     """The convolutions that compute what products compute: of a field of m places, k channels and n output channels, in g groups.
 
-    They come with options of convolutions; which options of products became which stands in a dict by the items of the former. A
-    product of `matMul` has a plan of its own: these parameters are for plans of convolutions.
+    A product of `matMul` has a plan of its own: these parameters are for plans of convolutions.
+
+    Parameters
+    ----------
+    matmuls:
+        A target, a `MatMulParams` and options of `matMul` for each product.
+
+    Returns
+    -------
+    tuple[list[ConvPlanParams], MatMulToConvOptions]
+        A target, parameters and options of a convolution for each product; and which options of products became which, a dict
+        by the items of the former.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit.
     """
     convs: list[ConvPlanParams] = []
     options: MatMulToConvOptions = {}

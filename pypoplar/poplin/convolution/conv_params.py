@@ -120,9 +120,19 @@ def _comparable(value: Any) -> Any:
 class FieldChange(_Compared):
     """`ConvParams.InputTransform`: what is done to the field of the input, or of the kernel, before they are convolved.
 
-    In each dimension elements are cut off, `truncationLower` at the lower and `truncationUpper` at the upper end; ``dilation - 1``
-    zeros are put between neighbours; `paddingLower` and `paddingUpper` zeros at the ends; and if `flip`, the order is reversed.
+    In each dimension elements are cut off, then zeros are put between neighbours, then at the ends, then the order is reversed.
     ``InputTransform(size)`` does nothing to `size` dimensions.
+
+    Attributes
+    ----------
+    truncationLower, truncationUpper:
+        How many elements are cut off at the lower and the upper end.
+    dilation:
+        One more than the zeros between neighbours, 1 at least.
+    paddingLower, paddingUpper:
+        How many zeros are put at the lower and the upper end.
+    flip:
+        Whether the order is reversed.
     """
 
     fields = ("truncationLower", "truncationUpper", "dilation", "paddingLower", "paddingUpper", "flip")
@@ -161,9 +171,17 @@ class FieldChange(_Compared):
 class WindowChange(_Compared):
     """`ConvParams.OutputTransform`: what is done to what the windows give.
 
-    In each dimension windows are cut off, `truncationLower` at the lower and `truncationUpper` at the upper end; of the others each
-    `stride`-th is taken, from the first on; and `paddingLower` and `paddingUpper` zeros are put at the ends.
+    In each dimension windows are cut off, then each so many-th is taken, then zeros are put at the ends.
     ``OutputTransform(size)`` does nothing to `size` dimensions.
+
+    Attributes
+    ----------
+    truncationLower, truncationUpper:
+        How many windows are cut off at the lower and the upper end.
+    stride:
+        Each of which windows is taken, from the first on; 1 takes all.
+    paddingLower, paddingUpper:
+        How many zeros are put at the lower and the upper end.
     """
 
     fields = ("truncationLower", "truncationUpper", "stride", "paddingLower", "paddingUpper")
@@ -202,14 +220,45 @@ FieldChange.__qualname__, WindowChange.__qualname__ = "ConvParams.InputTransform
 class ConvParams(_Compared):
     """The types, sizes and transforms of a convolution.
 
-    The input has `batchSize` samples of `numConvGroups` groups of `inputChannelsPerConvGroup` channels, each a field of
-    `inputFieldShape`; the output `outputChannelsPerConvGroup` channels a group. An output is the sum, over the input channels of
-    its group and the elements of the kernel, of products of the transformed input and the transformed kernel, which is not turned
-    round: ``out[o] = sum of in[o + k] * kernel[k]``. All fields can be set; `validate` says what does not fit together, and every
-    call that takes parameters does so. Parameters are equal, and have an order and a hash, by all of their fields.
+    An output is the sum, over the input channels of its group and the elements of the kernel, of products of the transformed
+    input and the transformed kernel, which is not turned round: ``out[o] = sum of in[o + k] * kernel[k]``. All fields can be
+    set; `validate` says what does not fit together, and every call that takes parameters does so. Fields
+    `inputChannelsPerConvGroup` and `outputChannelsPerConvGroup` hold the channels. Parameters are equal, and have an order and
+    a hash, by all of their fields.
 
-    `inputType`, also that of the weights, and `outputType` are FLOAT or HALF; `kernelShape` is as long as `inputFieldShape`.
-    `inputTransform` and `kernelTransform` are an ``InputTransform`` each, `outputTransform` is an ``OutputTransform``.
+    Parameters
+    ----------
+    dataType:
+        The type of input, weights and output, in place of the next two.
+    inputType:
+        The type of input and weights, FLOAT or HALF.
+    outputType:
+        The type of the output, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    inputFieldShape:
+        The sizes of the input's field, up to three.
+    kernelShape:
+        The sizes of the kernel, as many.
+    inputChannels:
+        Input channels of each group.
+    outputChannels:
+        Output channels of each group.
+    numConvGroups:
+        How many groups of channels are convolved each for itself.
+    inputTransform:
+        An ``InputTransform`` of the input's field; by default it does nothing.
+    kernelTransform:
+        An ``InputTransform`` of the kernel; by default it does nothing.
+    outputTransform:
+        An ``OutputTransform``; by default it does nothing.
+
+    Raises
+    ------
+    PoplarTypeError
+        For fields of another class.
+    PoplibsError
+        For negative sizes.
     """
 
     InputTransform: TypeAlias = FieldChange
@@ -310,73 +359,197 @@ class ConvParams(_Compared):
         self.outputTransform = outputTransform or WindowChange(dims)
 
     def getNumOutputChansPerConvGroup(self) -> int:
-        """Output channels of a group."""
+        """How many output channels each of the groups has."""
         return self.outputChannelsPerConvGroup
 
     def getNumOutputChans(self) -> int:
-        """Output channels of all groups."""
+        """The output channels of a sample: how many all groups have together."""
         return self.outputChannelsPerConvGroup * self.numConvGroups
 
     def getNumInputChansPerConvGroup(self) -> int:
-        """Input channels of a group."""
+        """How many input channels each of the groups has."""
         return self.inputChannelsPerConvGroup
 
     def getNumInputChans(self) -> int:
-        """Input channels of all groups."""
+        """The input channels of a sample: how many all groups have together."""
         return self.inputChannelsPerConvGroup * self.numConvGroups
 
     def getNumConvGroups(self) -> int:
+        """How many groups of channels are convolved each for itself."""
         return self.numConvGroups
 
     def getNumFieldDims(self) -> int:
+        """How many dimensions the field and the kernel have."""
         return len(self.inputFieldShape)
 
     def getInputFieldShape(self) -> list[int]:
+        """The sizes of the input's field before its transforms, a copy."""
         return list(self.inputFieldShape)
 
     def getKernelShape(self) -> list[int]:
+        """The sizes of the kernel before its transforms, a copy."""
         return list(self.kernelShape)
 
     def getBatchSize(self) -> int:
+        """How many samples the input and the output have."""
         return self.batchSize
 
     def getInputSize(self, dim: int) -> int:
-        """The size of the input's field in a dimension."""
+        """The size of the input's field in a dimension, before its transforms.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).input.size
 
     def getTruncatedInputSize(self, dim: int) -> int:
-        """Elements of the input's field in a dimension that are not cut off."""
+        """How many elements of the input's field in a dimension are not cut off.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).input.truncated_size
 
     def getTruncatedKernelSize(self, dim: int) -> int:
-        """Elements of the kernel in a dimension that are not cut off."""
+        """How many elements of the kernel in a dimension are not cut off.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).kernel.truncated_size
 
     def getTransformedInputSize(self, dim: int) -> int:
-        """The size of the input's field in a dimension after all of its transforms."""
+        """The size of the input's field in a dimension after all of its transforms.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).input.transformed_size
 
     def getTransformedKernelSize(self, dim: int) -> int:
-        """The size of the kernel in a dimension after all of its transforms."""
+        """The size of the kernel in a dimension after all of its transforms.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).kernel.transformed_size
 
     def getUntransformedOutputSize(self, dim: int) -> int:
-        """The windows in a dimension: places of the transformed kernel on the transformed input."""
+        """The windows in a dimension: places of the transformed kernel on the transformed input.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            The transformed input's size less the transformed kernel's, plus 1.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).windows
 
     def getOutputSize(self, dim: int) -> int:
-        """The size of the output's field in a dimension after all transforms."""
+        """The size of the output's field in a dimension after all transforms.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        int
+            In elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         return self.axis(dim).output_size
 
     def getOutputFieldShape(self) -> list[int]:
-        """The sizes of the output's field."""
+        """The sizes of the output's field, after all transforms."""
         return [axis.output_size for axis in self.axes()]
 
     def validate(self) -> None:
-        """`PoplibsError` or `PoplarTypeError` that says what does not fit, where something does not.
+        """Whether the fields fit together; every call that takes parameters does so.
 
-        Types are FLOAT or HALF; all lists are as long as `inputFieldShape`; strides and dilations are 1 at least; no more is cut
-        off than there is; and the transformed kernel has an element and is not larger than the transformed input.
+        Types are FLOAT or HALF; all lists are as long as `inputFieldShape`; strides and dilations are 1 at least; no more is
+        cut off than there is; and the transformed kernel has an element and is not larger than the transformed input.
+
+        Raises
+        ------
+        PoplibsError
+            For the first thing that does not fit, with what it should be.
+        PoplarTypeError
+            For a field of another class.
         """
         for name in self.fields[:-3]:
             _converted(self, _Named(name), getattr(self, name))
@@ -399,6 +572,16 @@ class ConvParams(_Compared):
 
         What no product needs is cut off, outputs that are always 0 are output padding, padding is not added and cut off again. A
         convolution without any product has a transformed input and kernel of one 0, and nothing but padding for its output.
+
+        Returns
+        -------
+        ConvParams
+            New parameters; these stay as they are.
+
+        Raises
+        ------
+        PoplibsError
+            As `validate`.
         """
         self.validate()
         axes = [axis.canonical() for axis in self.axes()]
@@ -407,7 +590,23 @@ class ConvParams(_Compared):
         return with_axes(self, [axis for axis in axes if axis is not None])
 
     def axis(self, dim: int) -> ConvAxis:
-        """One dimension of the field; `PoplarIndexError` for one that there is not."""
+        """One dimension of the field with its transforms.
+
+        Parameters
+        ----------
+        dim:
+            The dimension of the field.
+
+        Returns
+        -------
+        ConvAxis
+            Input, kernel and output in that dimension.
+
+        Raises
+        ------
+        PoplarIndexError
+            For a dimension that the field does not have.
+        """
         if not 0 <= _number(dim, "dim") < len(self.inputFieldShape):
             raise PoplarIndexError(f"ConvParams: dim is {dim}, and the field has {len(self.inputFieldShape)} dimensions")
         input, kernel = (
@@ -417,7 +616,7 @@ class ConvParams(_Compared):
         return ConvAxis(input, kernel, OutputAxis(*(getattr(self.outputTransform, name)[dim] for name in WindowChange.fields)))
 
     def axes(self) -> list[ConvAxis]:
-        """All dimensions of the field."""
+        """All dimensions of the field with their transforms, in their order."""
         return [self.axis(dim) for dim in range(len(self.inputFieldShape))]
 
 

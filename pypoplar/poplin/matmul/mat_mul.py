@@ -40,26 +40,56 @@ def matMul(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor with the product of A [m, k] and B [k, n], both FLOAT or both HALF; `prog` is extended.
+    """A new tensor with the product of the matrices A and B; `prog` is extended.
 
-    The result has A's type unless `outputType` says another. How the work is split is chosen by estimated cycles: a
-    matrix times a vector is computed where the matrix lives, a column times a row where the result will live, all else in
-    blocks. With ``k = 0`` it is zeros. A `cache` has the plan for the next product of the same shapes.
+    With ``k = 0`` it is zeros.
 
-    Options:
+    Parameters
+    ----------
+    A:
+        FLOAT or HALF [m, k].
+    B:
+        Of the type of A, [k, n].
+    outputType:
+        The type of the product, FLOAT or HALF; by default that of A.
+    options:
+        Known are
 
-    - ``availableMemoryProportion`` (0.6): the part of a tile's memory that its blocks may take, if there is a plan that takes no
-      more; `matMulReportPlan` says what it takes.
-    - ``partialsType`` ("float"): the type in which blocks of products are summed and exchanged. Of HALF matrices "half" rounds the
-      sum of each block once; of FLOAT ones it changes nothing.
-    - ``inputRHSIsPreArranged`` (false): says that B comes from `preArrangeMatMulInputRHS`. Results and cycles do not depend on it:
-      B is taken as it lies in any case.
-    - ``disableSRForAMPVertices`` (false): partial sums that are HALFs are rounded to the nearest also while stochastic rounding is
-      on (`setStochasticRounding`). What is added up of several blocks is rounded as the program says.
-    - ``fullyConnectedPass``, ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce`` and ``remapOutputTensor``
-      are accepted and change nothing.
-    - ``gatherOutput`` and ``planConstraints`` raise `MissingFeature`.
+        - ``availableMemoryProportion`` (0.6): the part of a tile's memory that its blocks may take, if there is a plan that
+          takes no more; `matMulReportPlan` says what it takes.
+        - ``partialsType`` ("float"): the type in which blocks of products are summed and exchanged. Of HALF matrices "half"
+          rounds the sum of each block once; of FLOAT ones it changes nothing.
+        - ``inputRHSIsPreArranged`` (false): says that B comes from `preArrangeMatMulInputRHS`. Results and cycles do not depend
+          on it: B is taken as it lies in any case.
+        - ``disableSRForAMPVertices`` (false): partial sums that are HALFs are rounded to the nearest also while stochastic
+          rounding is on (`setStochasticRounding`). What is added up of several blocks is rounded as the program says.
+        - ``fullyConnectedPass``, ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce`` and
+          ``remapOutputTensor`` are accepted and change nothing.
+        - ``gatherOutput`` and ``planConstraints`` raise `MissingFeature`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
 
+    Returns
+    -------
+    Tensor
+        [m, n], where it is computed.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, two types, and types but FLOAT and HALF.
+    InvalidTileMapping
+        If an element of A or B has no tile.
+    InvalidOption
+        For other options.
+
+    Notes
+    -----
+    How the work is split is chosen by estimated cycles: a matrix times a vector is computed where the matrix lives, a column
+    times a row where the result will live, all else in blocks.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import poplin, program, testing
     >>> def compute(graph, a, b):
@@ -84,9 +114,28 @@ def matMulWithOutput(
     options_: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """The product of `A_` and `B_`, as `matMul`, into `out` [m, n], FLOAT or HALF; where `out` has no tiles, it is mapped.
+    """The product of two matrices, as `matMul`, into a tensor that is given; `prog` is extended.
 
-    `out` may have elements of the operands: these are read before it is written.
+    Parameters
+    ----------
+    A_:
+        FLOAT or HALF [m, k].
+    B_:
+        Of the type of A_, [k, n].
+    out:
+        FLOAT or HALF [m, n]; where it has no tiles, it is mapped. It may have elements of the operands: these are read before
+        it is written.
+    options_:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `matMul`; for an `out` of another shape, or that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of an operand has no tile.
     """
     _into("poplin.matMulWithOutput", graph, A_, B_, out, prog, debugContext, options_, cache)
 
@@ -102,10 +151,37 @@ def matMulGrouped(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [g, m, n] with the products of the matrices of A [g, m, k] and B [g, k, n], group by group, as `matMul`.
+    """A new tensor with the products of the matrices of A and B, group by group, as `matMul`; `prog` is extended.
 
     All groups are computed at once: how they are cut is part of the plan.
 
+    Parameters
+    ----------
+    A:
+        FLOAT or HALF [g, m, k].
+    B:
+        Of the type of A, [g, k, n].
+    outputType:
+        The type of the products, FLOAT or HALF.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [g, m, n], where it is computed.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, two types, and types but FLOAT and HALF.
+    InvalidTileMapping
+        If an element of A or B has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import FLOAT, poplin, program, testing
     >>> def compute(graph, a, b):
@@ -132,7 +208,28 @@ def matMulGroupedWithOutput(
     options_: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """The products of `matMulGrouped` into `out` [g, m, n], as `matMulWithOutput`."""
+    """The products of `matMulGrouped` into a tensor that is given; `prog` is extended.
+
+    Parameters
+    ----------
+    A:
+        FLOAT or HALF [g, m, k].
+    B:
+        Of the type of A, [g, k, n].
+    out:
+        FLOAT or HALF [g, m, n]; where it has no tiles, it is mapped. It may have elements of the operands.
+    options_:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `matMulGrouped`; for an `out` of another shape, or that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of an operand has no tile.
+    """
     _into("poplin.matMulGroupedWithOutput", graph, A, B, out, prog, debugContext, options_, cache, grouped=True)
 
 
@@ -177,10 +274,31 @@ def matMulAcc(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """C += k A B for C [m, n], A [m, k] and B [k, n]; `prog` is extended.
+    """``C += k A B`` for matrices; `prog` is extended.
 
-    The product, of C's type, is computed as by `matMul` and then added where C lies: the scaled sum is rounded once. The factor
-    `k` is a number, or a tensor of one element of A's type. C may have elements of A and B.
+    The product, of the type of C, is computed as by `matMul` and then added where C lies: the scaled sum is rounded once.
+
+    Parameters
+    ----------
+    C:
+        What is written: FLOAT or HALF [m, n]. It may have elements of A and B.
+    k:
+        A number, or a tensor of one element of the type of A.
+    A:
+        FLOAT or HALF [m, k].
+    B:
+        Of the type of A, [k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `matMul`; for a C of another shape, or that holds an element twice or a constant, and for another factor.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     _accumulate("poplin.matMulAcc", graph, C, k, A, B, prog, debugContext, options, cache)
 
@@ -207,7 +325,30 @@ def matMulGroupedAcc(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """C += k A B, group by group, for C [g, m, n], A [g, m, k] and B [g, k, n]; all else is as for `matMulAcc`."""
+    """``C += k A B`` for matrices, group by group, as `matMulAcc`; `prog` is extended.
+
+    Parameters
+    ----------
+    C:
+        What is written: FLOAT or HALF [g, m, n]. It may have elements of A and B.
+    k:
+        A number, or a tensor of one element of the type of A.
+    A:
+        FLOAT or HALF [g, m, k].
+    B:
+        Of the type of A, [g, k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `matMulGrouped`; for a C of another shape, or that holds an element twice or a constant, and for another factor.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _accumulate("poplin.matMulGroupedAcc", graph, C, k, A, B, prog, debugContext, options, cache, grouped=True)
 
 

@@ -45,9 +45,36 @@ def createMatMulInputLHS(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of shape `aShape` [m, k] that `matMul` takes as A with little exchange; `bShape` is [k, n].
+    """A new tensor that `matMul` takes as A with little exchange.
 
     It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it.
+
+    Parameters
+    ----------
+    aShape:
+        Its shape, [m, k].
+    bShape:
+        The shape of B, [k, n].
+    dataType:
+        The type of A, B and the product, FLOAT or HALF.
+    inputType:
+        The type of A and B, where that of the product is given, too.
+    outputType:
+        The type of the product; None for that of A and B.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        ``aShape`` of the type of A, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
     """
     type = inputType or dataType
     name = "poplin.createMatMulInputLHS"
@@ -65,7 +92,33 @@ def createMatMulGroupedInputLHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of shape `aShape` [g, m, k] that `matMulGrouped` takes as A with little exchange; see `createMatMulInputLHS`."""
+    """A new tensor that `matMulGrouped` takes as A with little exchange.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A and B, FLOAT or HALF.
+    outputType:
+        The type of the product; None for that of A and B.
+    aShape:
+        Its shape, [g, m, k].
+    bShape:
+        The shape of B, [g, k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        ``aShape`` of the input type, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    """
     name = "poplin.createMatMulGroupedInputLHS"
     return _created(name, "left", graph, inputType, outputType, aShape, bShape, debugContext, options, cache, grouped=True)
 
@@ -92,7 +145,37 @@ def createMatMulInputRHS(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of shape `bShape` [k, n] that `matMul` takes as B with little exchange; see `createMatMulInputLHS`."""
+    """A new tensor that `matMul` takes as B with little exchange.
+
+    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it.
+
+    Parameters
+    ----------
+    aShape:
+        The shape of A, [m, k].
+    bShape:
+        Its shape, [k, n].
+    dataType:
+        The type of A, B and the product, FLOAT or HALF.
+    inputType:
+        The type of A and B, where that of the product is given, too.
+    outputType:
+        The type of the product; None for that of A and B.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        ``bShape`` of the type of B, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    """
     type = inputType or dataType
     name = "poplin.createMatMulInputRHS"
     return _created(name, "right", graph, type, outputType, aShape, bShape, debugContext, options, cache)
@@ -109,7 +192,33 @@ def createMatMulGroupedInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of shape `bShape` [g, k, n] that `matMulGrouped` takes as B with little exchange; see `createMatMulInputLHS`."""
+    """A new tensor that `matMulGrouped` takes as B with little exchange.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A and B, FLOAT or HALF.
+    outputType:
+        The type of the product; None for that of A and B.
+    aShape:
+        The shape of A, [g, m, k].
+    bShape:
+        Its shape, [g, k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        ``bShape`` of the input type, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    """
     name = "poplin.createMatMulGroupedInputRHS"
     return _created(name, "right", graph, inputType, outputType, aShape, bShape, debugContext, options, cache, grouped=True)
 
@@ -136,9 +245,34 @@ def createMatMulOutput(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [m, n] of type `outputType` that `matMulWithOutput` writes where it computes.
+    """A new tensor that `matMulWithOutput` writes where it computes.
 
-    `aShape` is [m, k], `bShape` [k, n].
+    Parameters
+    ----------
+    aShape:
+        The shape of A, [m, k].
+    bShape:
+        The shape of B, [k, n].
+    dataType:
+        The type of A, B and the product, FLOAT or HALF.
+    inputType:
+        The type of A and B, where that of the product is given, too.
+    outputType:
+        The type of the product; None for that of A and B.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [m, n] of the type of the product, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
     """
     type = inputType or dataType
     name = "poplin.createMatMulOutput"
@@ -156,7 +290,33 @@ def createMatMulGroupedOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [g, m, n] of type `outputType` that `matMulGroupedWithOutput` writes where it computes."""
+    """A new tensor that `matMulGroupedWithOutput` writes where it computes.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A and B, FLOAT or HALF.
+    outputType:
+        The type of the product; None for that of A and B.
+    aShape:
+        The shape of A, [g, m, k].
+    bShape:
+        The shape of B, [g, k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [g, m, n] of the type of the product, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    """
     name = "poplin.createMatMulGroupedOutput"
     return _created(name, "out", graph, inputType, outputType, aShape, bShape, debugContext, options, cache, grouped=True)
 
@@ -182,9 +342,34 @@ def preArrangeMatMulInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A copy of B [k, n] that lies where products with matrices of shape `aShape` [m, k] need it; `prog` is extended by the copy.
+    """A copy of B that lies where products with matrices of a certain shape need it; `prog` is extended by the copy.
 
     The option ``inputRHSIsPreArranged`` of `matMul` says that B is such a copy.
+
+    Parameters
+    ----------
+    aShape:
+        The shape of A, [m, k].
+    B:
+        FLOAT or HALF [k, n].
+    outputType:
+        The type of the product; by default that of B.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        Of the type and shape of B.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    InvalidTileMapping
+        If an element of B has no tile.
     """
     return _arranged("poplin.preArrangeMatMulInputRHS", graph, aShape, B, prog, outputType, debugContext, options, cache)
 
@@ -200,7 +385,33 @@ def preArrangeMatMulGroupedInputRHS(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """As `preArrangeMatMulInputRHS`, for B [g, k, n] and `aShape` [g, m, k]."""
+    """A copy of B that lies where grouped products with matrices of a certain shape need it; `prog` is extended by the copy.
+
+    Parameters
+    ----------
+    aShape:
+        The shape of A, [g, m, k].
+    B:
+        FLOAT or HALF [g, k, n].
+    outputType:
+        The type of the product; None for that of B.
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        Of the type and shape of B.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    InvalidTileMapping
+        If an element of B has no tile.
+    """
     name = "poplin.preArrangeMatMulGroupedInputRHS"
     check_call(name, graph, prog, debugContext)
     return _arranged(name, graph, aShape, B, prog, outputType, debugContext, options, cache, grouped=True)
@@ -208,7 +419,23 @@ def preArrangeMatMulGroupedInputRHS(
 
 @public
 def transposeGroupedMatrix(A: Tensor) -> Tensor:
-    """A view of A [g, m, k] as [g, k, m]."""
+    """A view of grouped matrices, each of them transposed.
+
+    Parameters
+    ----------
+    A:
+        [g, m, k].
+
+    Returns
+    -------
+    Tensor
+        [g, k, m].
+
+    Raises
+    ------
+    PoplibsError
+        For another rank.
+    """
     name = "poplin.transposeGroupedMatrix"
     check_tensor(name, A, "A")
     if not A.valid():

@@ -55,5 +55,20 @@ class MatMulOptions:
 
 @public
 def matmulValidateOptions(options: Options) -> None:
-    """`InvalidOption` for an option that `matMul` does not know, or a value that it does not take; as `matMul` itself says it."""
+    """Whether `matMul` takes options: it is the same check, without a product.
+
+    Parameters
+    ----------
+    options:
+        The options.
+
+    Raises
+    ------
+    InvalidOption
+        For an option that `matMul` does not know, or a value that it does not take.
+    PoplibsError
+        For an ``availableMemoryProportion`` that is not from 0 to 1.
+    MissingFeature
+        For ``gatherOutput`` and ``planConstraints``.
+    """
     MatMulOptions.read("poplin.matmulValidateOptions", options)

@@ -32,7 +32,24 @@ def _shape(given: Any) -> tuple[int, ...]:
 @public
 @frozen
 class MatMulParams:
-    """A product of A of `inputType` and `aShape`, [m, k], and B of `bShape`, [k, n], or of groups, as `outputType`."""
+    """A product of matrices A and B, or of groups of them, for `preplan`.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A and B, FLOAT or HALF.
+    outputType:
+        The type of the product, FLOAT or HALF.
+    aShape:
+        The shape of A: [m, k], or [g, m, k] of groups.
+    bShape:
+        The shape of B: [k, n], or [g, k, n] of groups.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no type or no shape. Whether they fit together is looked at by `preplan`.
+    """
 
     inputType: ElementType = field(converter=check_type)
     outputType: ElementType = field(converter=check_type)
@@ -57,10 +74,34 @@ def matMulReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Write the plan of a product [m, k] x [k, n] to `out`, a text file: parts, tiles, memory and estimated cycles.
+    """Write the plan of a product to a text file: parts, tiles, memory and estimated cycles.
 
-    It is that of blocks, with operands that lie as the plan wants them; a product with a vector may have a cheaper one that depends
-    on where its matrix lies.
+    It is that of blocks, with operands that lie as the plan wants them; a product with a vector may have a cheaper one that
+    depends on where its matrix lies.
+
+    Parameters
+    ----------
+    out:
+        A text file such as ``sys.stdout``.
+    inputType:
+        The type of A and B.
+    outputType:
+        The type of the product; None for that of A and B.
+    aShape:
+        [m, k].
+    bShape:
+        [k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    PoplarTypeError
+        If `out` cannot be written to.
     """
     _report("poplin.matMulReportPlan", out, graph, inputType, outputType, aShape, bShape, options, cache)
 
@@ -76,7 +117,32 @@ def matMulGroupedReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """Write the plan of products [g, m, k] x [g, k, n] to `out`, as `matMulReportPlan`."""
+    """Write the plan of a grouped product to a text file, as `matMulReportPlan`.
+
+    Parameters
+    ----------
+    out:
+        A text file such as ``sys.stdout``.
+    inputType:
+        The type of A and B.
+    outputType:
+        The type of the product; None for that of A and B.
+    aShape:
+        [g, m, k].
+    bShape:
+        [g, k, n].
+    options:
+        As for `matMul`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, and for types but FLOAT and HALF.
+    PoplarTypeError
+        If `out` cannot be written to.
+    """
     _report("poplin.matMulGroupedReportPlan", out, graph, inputType, outputType, aShape, bShape, options, cache, grouped=True)
 
 
@@ -106,7 +172,22 @@ def _report(  # noqa: PLR0913 (PopLibs' arguments)
 
 @public
 def preplanMatMuls(matmuls: Iterable[tuple[Target, MatMulParams, Options]], cache: PlanningCache) -> None:
-    """Plan products into a cache, as `preplan`, which is to be called instead."""
+    """Plan products into a cache; PopLibs has `preplan` in its place.
+
+    Parameters
+    ----------
+    matmuls:
+        A target, a `MatMulParams` and options of `matMul` for each product.
+    cache:
+        What gets the plans.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit, types but FLOAT and HALF, and entries that are not such triples.
+    PoplarTypeError
+        For what is no list, or no cache.
+    """
     plan_products("poplin.preplanMatMuls", matmuls, cache)
 
 

@@ -30,10 +30,32 @@ def normParamGradients(
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients ``(gamma's, beta's)`` of `normalise`, two new vectors [C] of the type of `gradsIn`.
+    """The gradients of gamma and beta of `normalise`: sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`.
 
-    They are the sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`, the gradients of the layer's output.
-    Products of HALFs are rounded to HALF, and summed in float, whatever `partialsType` says. `prog` is extended.
+    `prog` is extended.
+
+    Parameters
+    ----------
+    actsWhitened:
+        FLOAT or HALF [N, C, ...].
+    gradsIn:
+        The gradient of the layer's output, of the same shape and type.
+    partialsType:
+        FLOAT, or HALF for HALF activations; it changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Those of gamma and beta, new vectors [C] of the type of `gradsIn`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Products of HALFs are rounded to HALF, and summed in float.
     """
     call = "poplin.normParamGradients"
     _check(call, graph, actsWhitened, gradsIn, prog, partialsType, debugContext)
@@ -44,10 +66,24 @@ def normParamGradients(
 
 @public
 def normGradients(graph: Graph, gradsIn: Tensor, gamma: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """The gradient of the whitened activations, ``gradsIn * gamma`` for each channel: a new tensor that lies as `gradsIn` does.
+    """The gradient of the whitened activations, ``gradsIn * gamma`` for each channel; `prog` is extended.
 
-    `gradsIn` is the gradient [N, C, ...] of the layer's output; `gamma` has an element of its type for each channel. `prog` is
-    extended.
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output: FLOAT or HALF [N, C, ...].
+    gamma:
+        The factors [C], of its type.
+
+    Returns
+    -------
+    Tensor
+        A new tensor that lies as `gradsIn` does.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     call = "poplin.normGradients"
     check_call(call, graph, prog, debugContext)
@@ -67,12 +103,35 @@ def normStatisticsGradients(
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The gradient of the activations from that of the whitened ones, `gradsIn`, as a new tensor that lies as `actsWhitened` does.
+    """The gradient of the activations from that of the whitened ones, as a new tensor; `prog` is extended.
 
     It is ``(gradsIn - mean(gradsIn) - actsWhitened * mean(actsWhitened * gradsIn)) * invStdDev`` for each channel: mean and
-    deviation are functions of the activations, too, the latter with the biased variance. Sums over channels, and what follows
-    them, are in float, whatever `partialsType` says; products of HALFs are rounded to HALF before they are summed up. `prog` is
-    extended.
+    deviation are functions of the activations, too, the latter with the biased variance.
+
+    Parameters
+    ----------
+    actsWhitened:
+        FLOAT or HALF [N, C, ...].
+    gradsIn:
+        The gradient of these, of the same shape and type.
+    invStdDev:
+        The inverse standard deviation [C], of the same type.
+    partialsType:
+        FLOAT, or HALF for HALF activations; it changes nothing.
+
+    Returns
+    -------
+    Tensor
+        It lies as `actsWhitened` does.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Sums over channels, and what follows them, are in float; products of HALFs are rounded to HALF before they are summed up.
     """
     call = "poplin.normStatisticsGradients"
     _check(call, graph, actsWhitened, gradsIn, prog, partialsType, debugContext)
@@ -100,7 +159,35 @@ def distributedNormStatisticsGradients(  # noqa: PLR0913 (PopLibs' arguments)
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Gradients where batches are spread over several replicas: `MissingFeature`, until graphs replicate."""
+    """Refused: gradients where batches are spread over several replicas, until graphs replicate.
+
+    Parameters
+    ----------
+    replicatedGraph:
+        The graph of a replica.
+    actsWhitened:
+        Whitened activations [N, C, ...].
+    gradsIn:
+        The gradient of these.
+    invStdDev:
+        The inverse standard deviation [C].
+    reduceCallback:
+        What sums statistics over replicas.
+    normSize:
+        How many replicas are taken together.
+    partialsType:
+        As for `normStatisticsGradients`.
+
+    Returns
+    -------
+    Tensor
+        Never.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature(
         "poplin.distributedNormStatisticsGradients: graphs do not replicate yet; poplin.normStatisticsGradients is for one"
     )

@@ -22,9 +22,24 @@ def createNormGamma(graph: Graph, acts: Tensor, type: ElementType, debugContext:
 def createNormGamma(graph: Graph, acts: Tensor, debugContext: str | None = None) -> Tensor: ...
 @overloaded("poplin.createNormGamma")
 def createNormGamma(graph: Graph, acts: Tensor, type: ElementType | None = None, debugContext: str | None = None) -> Tensor:
-    """A new vector [C] with a factor for each channel of the activations `acts` [N, C, ...], on tiles that hold that channel.
+    """A new vector with a factor for each channel of activations, on tiles that hold that channel; it holds nothing yet.
 
-    Its type is `type`, FLOAT or HALF, or that of `acts`. It holds nothing yet.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+    type:
+        The type of the vector, FLOAT or HALF; by default that of `acts`.
+
+    Returns
+    -------
+    Tensor
+        [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other types and ranks.
     """
     return _parameter("poplin.createNormGamma", graph, acts, type, below(debugContext, "gamma"))
 
@@ -35,13 +50,47 @@ def createNormBeta(graph: Graph, acts: Tensor, type: ElementType, debugContext: 
 def createNormBeta(graph: Graph, acts: Tensor, debugContext: str | None = None) -> Tensor: ...
 @overloaded("poplin.createNormBeta")
 def createNormBeta(graph: Graph, acts: Tensor, type: ElementType | None = None, debugContext: str | None = None) -> Tensor:
-    """A new vector [C] with what is added to each channel of `acts` [N, C, ...]; see `createNormGamma`."""
+    """A new vector with what is added to each channel of activations, on tiles that hold that channel; it holds nothing yet.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+    type:
+        The type of the vector, FLOAT or HALF; by default that of `acts`.
+
+    Returns
+    -------
+    Tensor
+        [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other types and ranks.
+    """
     return _parameter("poplin.createNormBeta", graph, acts, type, below(debugContext, "beta"))
 
 
 @public
 def createNormParams(graph: Graph, acts: Tensor, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """Two new vectors ``(gamma, beta)`` of the type of `acts`; see `createNormGamma` and `createNormBeta`."""
+    """Two new vectors, gamma and beta, for `normalise`; see `createNormGamma` and `createNormBeta`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Gamma and beta [C], of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and ranks.
+    """
     call = "poplin.createNormParams"
     check_debug(call, debugContext)
     return (

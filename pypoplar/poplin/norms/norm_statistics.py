@@ -37,15 +37,40 @@ def normStatistics(
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each channel of activations [N, C, ...], over all else: two new vectors [C].
+    """Mean and inverse standard deviation of each channel of activations, over all else; `prog` is extended.
 
-    The deviation is ``1 / sqrt(variance + eps)``; the variance is divided by the number of elements, or by one less with
-    `unbiasedVarEstimate`. It is the mean of the squares less the mean's square, and 0 at least, or with `stableAlgo` the mean of
-    the squares of what is left of the activations without the mean: that takes a copy of them, and is right also where the mean
-    is much larger than the deviation. Both vectors have the activations' type; until then they are `partialsType`, FLOAT, or HALF
-    for HALF activations; sums are taken in float in any case. Channels without elements have mean 0 and variance 0. `prog` is
-    extended.
+    The deviation is ``1 / sqrt(variance + eps)``. Channels without elements have mean 0 and variance 0.
 
+    Parameters
+    ----------
+    actsUngrouped:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements, else by that number.
+    stableAlgo:
+        Whether the variance is the mean of the squares of what is left of the activations without the mean: that takes a copy
+        of them, and is right also where the mean is much larger than the deviation. Else it is the mean of the squares less the
+        mean's square, and 0 at least.
+    partialsType:
+        The type of both vectors until they get that of the activations: FLOAT, or HALF for HALF activations. Sums are taken in
+        float in any case.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [C] of the type of the activations.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`, and another `partialsType`.
+    InvalidTileMapping
+        If an element of the activations has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import poplin, program, testing
     >>> def compute(graph, x):
@@ -127,5 +152,33 @@ def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Statistics over the batches of several replicas: `MissingFeature`, until graphs replicate."""
+    """Refused: statistics over the batches of several replicas, until graphs replicate.
+
+    Parameters
+    ----------
+    replicatedGraph:
+        The graph of a replica.
+    actsUngrouped:
+        Activations [N, C, ...].
+    eps:
+        What is added to the variance.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements.
+    allReduceCallback:
+        What sums statistics over replicas.
+    normSize:
+        How many replicas are taken together.
+    stableAlgo, partialsType:
+        As for `normStatistics`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Never.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature("poplin.distributedNormStatistics: graphs do not replicate yet; poplin.normStatistics is for one")

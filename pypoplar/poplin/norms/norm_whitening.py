@@ -16,10 +16,28 @@ from pypoplar.tracebacks import public
 def normWhiten(
     graph: Graph, acts: Tensor, mean: Tensor, iStdDev: Tensor, prog: Sequence, debugContext: str | None = None
 ) -> Tensor:
-    """``(acts - mean) * iStdDev`` for each channel of activations [N, C, ...], as a new tensor that lies as they do.
+    """``(acts - mean) * iStdDev`` for each channel of activations, as a new tensor; `prog` is extended.
 
-    `mean` and `iStdDev`, as of `normStatistics`, have an element of the activations' type for each channel. HALFs are rounded after
-    each of the two operations. `prog` is extended.
+    HALFs are rounded after each of the two operations.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    mean:
+        The mean [C], of the type of `acts`, as of `normStatistics`.
+    iStdDev:
+        The inverse standard deviation [C], of the type of `acts`.
+
+    Returns
+    -------
+    Tensor
+        It lies as `acts` does.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     call = "poplin.normWhiten"
     check_call(call, graph, prog, debugContext)
@@ -34,10 +52,28 @@ def normWhiten(
 def normalise(
     graph: Graph, actsWhitened: Tensor, gamma: Tensor, beta: Tensor, prog: Sequence, debugContext: str | None = None
 ) -> Tensor:
-    """``actsWhitened * gamma + beta`` for each channel, as a new tensor that lies as `actsWhitened` [N, C, ...] does.
+    """``actsWhitened * gamma + beta`` for each channel, as a new tensor; `prog` is extended.
 
-    `gamma` and `beta` have an element of the activations' type for each channel. HALFs are rounded after each of the two
-    operations. `prog` is extended.
+    HALFs are rounded after each of the two operations.
+
+    Parameters
+    ----------
+    actsWhitened:
+        FLOAT or HALF [N, C, ...].
+    gamma:
+        The factors [C], of its type.
+    beta:
+        What is added [C], of its type.
+
+    Returns
+    -------
+    Tensor
+        It lies as `actsWhitened` does.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     call = "poplin.normalise"
     check_call(call, graph, prog, debugContext)

@@ -34,7 +34,31 @@ def createCholeskyInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [..., n, n] for `cholesky`: blocks of `blockSize` rows and columns lie together, spread over all tiles."""
+    """A new tensor for `cholesky`: blocks of so many rows and columns lie together, spread over all tiles.
+
+    Parameters
+    ----------
+    type:
+        FLOAT or HALF.
+    shape:
+        [..., n, n].
+    lower:
+        As for `cholesky`; the layout is the same.
+    options:
+        As for `cholesky`.
+    cache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        A variable of that shape, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and shapes, and a ``blockSize`` below 1.
+    """
     call = "poplin.createCholeskyInput"
     check_graph(call, graph)
     check_debug(call, debugContext)
@@ -61,16 +85,36 @@ def cholesky(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """The triangular factor of symmetric positive definite matrices `a` [..., n, n], FLOAT or HALF, as a new tensor.
+    """The triangular factor of symmetric positive definite matrices, as a new tensor; `prog` is extended.
 
-    It is L with ``L L^T = a``, zeros above its diagonal, or with `lower` false its transpose. Of `a` the lower or upper triangle
-    alone decides: the other is taken to be its mirror image. A matrix that is not positive definite gives NaNs, or infinities,
-    from the first column on that has no root, where NumPy would raise an error. HALFs are factorised as FLOATs, and rounded
-    once, at the end. `prog` is extended.
+    It is L with ``L L^T = a``, zeros above its diagonal, or the transpose of L. A matrix that is not positive definite gives
+    NaNs, or infinities, from the first column on that has no root, where NumPy would raise an error. HALFs are factorised as
+    FLOATs, and rounded once, at the end.
 
-    Options: `blockSize` (8), the rows of a block: a vertex factorises that on the diagonal, the block column below it is solved
-    for, and a product with itself is taken from the rest, by `matMulGroupedAcc`, which takes the other options and `cache`.
+    Parameters
+    ----------
+    a:
+        FLOAT or HALF [..., n, n]. The lower or upper triangle alone decides: the other is taken to be its mirror image.
+    lower:
+        Whether the lower triangle is read, and L is the result; else the upper one and its transpose.
+    options:
+        ``blockSize`` (8): the rows of a block. A vertex factorises that on the diagonal, the block column below it is solved
+        for, and a product with itself is taken from the rest, by `matMulGroupedAcc`, which takes the other options.
+    cache:
+        Where the plans of products are kept.
 
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `a`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and shapes, and a ``blockSize`` below 1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import poplin, program, testing
     >>> def compute(graph, a):
@@ -101,7 +145,24 @@ def choleskyInPlace(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """As `cholesky`, in the place of `a`, which may be written."""
+    """The triangular factor of symmetric positive definite matrices, in their place; `prog` is extended.
+
+    Parameters
+    ----------
+    a:
+        What is written: FLOAT or HALF [..., n, n], as for `cholesky`.
+    lower:
+        Whether the lower triangle is read, and L is the result; else the upper one and its transpose.
+    options:
+        As for `cholesky`.
+    cache:
+        Where the plans of products are kept.
+
+    Raises
+    ------
+    PoplibsError
+        As for `cholesky`; and if `a` holds an element twice or a constant.
+    """
     call = "poplin.choleskyInPlace"
     chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)
     check_writeable(call, a)
@@ -152,9 +213,28 @@ def _factorise(graph: Graph, a: Tensor, lower: bool, prog: Sequence, chosen: Sol
 def getCholeskyMatMulPrePlanParameters(
     type: ElementType, shape: Iterable[int], lower: bool, options: Options = None
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of `cholesky` for a shape and options, each once, with their options: for `preplanMatMuls`.
+    """The products of `cholesky` for a shape and options, each once, for `preplanMatMuls`.
 
-    They are those of FLOATs, whatever the type.
+    Parameters
+    ----------
+    type:
+        FLOAT or HALF; the products are those of FLOATs in any case.
+    shape:
+        [..., n, n].
+    lower:
+        As for `cholesky`.
+    options:
+        As for `cholesky`.
+
+    Returns
+    -------
+    list[tuple[MatMulParams, dict[str, object]]]
+        Parameters and options of each product.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and shapes, and a ``blockSize`` below 1.
     """
     call = "poplin.getCholeskyMatMulPrePlanParameters"
     check_real(call, type)

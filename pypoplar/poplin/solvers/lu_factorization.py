@@ -22,12 +22,32 @@ BLOCK = 16  # rows of a block
 
 @public
 def LUFactorization(graph: Graph, input: Tensor, seq: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """L and U with ``L U = input`` [m, n], as new FLOAT tensors [m, m] and [m, n]; `seq` is extended.
+    """L and U with ``L U = input``, as new tensors; `seq` is extended.
 
-    L is lower triangular with ones on its diagonal, U upper triangular; the input is FLOAT or HALF, and is kept. Rows are not
-    exchanged: a zero on the diagonal where a column is divided by it gives infinities and NaNs, and a small one large errors,
-    where SciPy would choose another row. Blocks of 16 rows and columns are factorised by a vertex, their rows and columns are
-    solved for, and a product is taken from the rest.
+    L is lower triangular with ones on its diagonal, U upper triangular. Rows are not exchanged: a zero on the diagonal where a
+    column is divided by it gives infinities and NaNs, and a small one large errors, where SciPy would choose another row.
+
+    Parameters
+    ----------
+    input:
+        FLOAT or HALF [m, n], which is kept.
+    seq:
+        The Sequence that is extended.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        L [m, m] and U [m, n], FLOAT.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank.
+
+    Notes
+    -----
+    Blocks of 16 rows and columns are factorised by a vertex, their rows and columns are solved for, and a product is taken from
+    the rest.
     """
     call = "poplin.experimental.LUFactorization"
     check_call(call, graph, seq, debugContext)

@@ -19,9 +19,32 @@ from pypoplar.types import FLOAT, HALF, ElementType
 
 @public
 def linspace(graph: Graph, type: ElementType, left: float, right: float, count: int, debugContext: str | None = None) -> Tensor:
-    """A new constant vector of `count` evenly spaced numbers, FLOAT or HALF, from `left` to `right`, on tile 0.
+    """A new constant vector of evenly spaced numbers, on tile 0.
 
-    Each is rounded once, and the last one is `right`, as NumPy's; PopLibs adds up the steps in float. One number is `left`.
+    Each is rounded once, and the last one is `right`, as of NumPy; PopLibs adds up the steps in float.
+
+    Parameters
+    ----------
+    type:
+        FLOAT or HALF.
+    left:
+        The first number.
+    right:
+        The last number.
+    count:
+        How many there are; a single one is `left`.
+
+    Returns
+    -------
+    Tensor
+        [count].
+
+    Raises
+    ------
+    PoplibsError
+        For another type, a negative count, and numbers that are not finite.
+    PoplarTypeError
+        For what is no number, or none of the type.
     """
     call = "poplin.linspace"
     check_own(call, graph)
@@ -43,7 +66,25 @@ def linspace(graph: Graph, type: ElementType, left: float, right: float, count: 
 
 @public
 def meshgrid2d(graph: Graph, x: Tensor, y: Tensor) -> list[Tensor]:
-    """The coordinates of a grid, two views [len(y), len(x)] of the vectors: `x` along each row, `y` along each column."""
+    """The coordinates of a grid, two views of vectors.
+
+    Parameters
+    ----------
+    x:
+        The coordinates along a row.
+    y:
+        Those along a column, of the type of `x`.
+
+    Returns
+    -------
+    list[Tensor]
+        `x` along each row, and `y` along each column, both [len(y), len(x)].
+
+    Raises
+    ------
+    PoplibsError
+        For two types, and other ranks.
+    """
     call = "poplin.meshgrid2d"
     check_own(call, graph, x=x, y=y)
     if x.rank() != 1 or y.rank() != 1 or x.elementType() is not y.elementType():

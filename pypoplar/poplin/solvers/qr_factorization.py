@@ -39,9 +39,28 @@ UPDATE = "poplin::experimental::Update"
 def createQRFactorizationMatrices(
     graph: Graph, type: ElementType, m: int, n: int, debugContext: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """New tensors A [m, n] and Q [m, m] for `QRFactorization`: A's columns and Q's rows are on one tile each, over all tiles.
+    """New tensors A and Q for `QRFactorization`; they hold nothing yet, and Q is to become the identity.
 
-    Their type is FLOAT, and m is n at least. They hold nothing yet; Q is to become the identity.
+    The columns of A and the rows of Q are on one tile each, over all tiles.
+
+    Parameters
+    ----------
+    type:
+        FLOAT.
+    m:
+        The rows of A, `n` at least.
+    n:
+        The columns of A.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        A [m, n] and Q [m, m], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and fewer rows than columns.
     """
     call = "poplin.experimental.createQRFactorizationMatrices"
     check_graph(call, graph)
@@ -65,13 +84,26 @@ def _check_sizes(call: str, rows: int, columns: int) -> None:
 def QRFactorization(
     graph: Graph, A: Tensor, Q: Tensor, prog: Sequence, debugContext: str | None = None, options: Options = None
 ) -> None:
-    """R, upper triangular [m, n], in the place of `A`, and in that of `Q` [m, m] what is there times the orthogonal factor.
+    """R in the place of `A`, and in that of `Q` what is there times the orthogonal factor; `prog` is extended.
 
-    So `Q` holds the identity before, and ``Q R`` is what `A` was. Both are FLOAT and m is n at least. A diagonal element of R has
-    the sign opposite to that of the element that was there, as LAPACK's. A column of zeros is left as it is. `prog` is extended.
+    So `Q` holds the identity before, and ``Q R`` is what `A` was. A diagonal element of R has the sign opposite to that of the
+    element that was there, as of LAPACK. A column of zeros is left as it is.
 
-    Options: `rowsPerIteration` (32): a loop goes over so many columns with the sizes that the first of them needs. More make a
-    smaller program that takes more cycles.
+    Parameters
+    ----------
+    A:
+        What is written: FLOAT [m, n], and m is n at least. R is upper triangular.
+    Q:
+        What is written: FLOAT [m, m].
+    options:
+        ``rowsPerIteration`` (32): a loop goes over so many columns with the sizes that the first of them needs. More make a
+        smaller program that takes more cycles.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, tensors with elements in common or that cannot be written, and a ``rowsPerIteration`` below
+        1.
     """
     call = "poplin.experimental.QRFactorization"
     check_call(call, graph, prog, debugContext)

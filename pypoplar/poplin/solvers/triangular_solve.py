@@ -39,14 +39,38 @@ def triangularSolve(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """X of ``A X = B``, or with `leftSide` false of ``X A = B``, as a new tensor of the shape and type of `b`; `prog` is extended.
+    """X of ``A X = B``, or of ``X A = B``, with a triangular matrix, as a new tensor; `prog` is extended.
 
-    Of `a` [..., n, n] the lower or upper triangle alone is read, with `unitDiagonal` without the diagonal, which is taken to be
-    ones. `b` is [..., n, k], or [..., k, n], of the same type. A zero on the diagonal gives infinities and NaNs, where NumPy would
-    raise an error. HALFs are solved for as FLOATs, and rounded once, at the end.
+    A zero on the diagonal gives infinities and NaNs, where NumPy would raise an error. HALFs are solved for as FLOATs, and
+    rounded once, at the end.
 
-    Options: `blockSize` (64): matrices are halved until their rows are no more; blocks on the diagonal are solved by
-    substitution, column by column, the rest are products, by `matMulGroupedAcc`, which takes the other options and `cache`.
+    Parameters
+    ----------
+    a:
+        FLOAT or HALF [..., n, n], of which one triangle is read.
+    b:
+        Of the type of `a`, [..., n, k], or [..., k, n].
+    leftSide:
+        Whether A stands on the left of X.
+    lower:
+        Whether the lower triangle of `a` is read, else the upper one.
+    unitDiagonal:
+        Whether the diagonal is not read, and taken to be ones.
+    options:
+        ``blockSize`` (64): matrices are halved until their rows are no more. Blocks on the diagonal are solved by substitution,
+        column by column, the rest are products, by `matMulGroupedAcc`, which takes the other options.
+    cache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `b`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, shapes that do not fit, and a ``blockSize`` below 1.
     """
     call = "poplin.triangularSolve"
     check_call(call, graph, prog, debugContext)
@@ -144,9 +168,32 @@ def getTriangularSolveMatMulPrePlanParameters(
     lower: bool,
     options: Options = None,
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of `triangularSolve` for these shapes and options, each once, with their options: for `preplanMatMuls`.
+    """The products of `triangularSolve` for shapes and options, each once, for `preplanMatMuls`.
 
-    They are those of FLOATs, whatever the types.
+    Parameters
+    ----------
+    inputType:
+        The type of A, FLOAT or HALF; the products are those of FLOATs in any case.
+    outputType:
+        The type of B.
+    aShape:
+        [..., n, n].
+    bShape:
+        [..., n, k], or [..., k, n].
+    leftSide, lower:
+        As for `triangularSolve`.
+    options:
+        As for `triangularSolve`.
+
+    Returns
+    -------
+    list[tuple[MatMulParams, dict[str, object]]]
+        Parameters and options of each product.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, shapes that do not fit, and a ``blockSize`` below 1.
     """
     call = "poplin.getTriangularSolveMatMulPrePlanParameters"
     for type in (inputType, outputType):

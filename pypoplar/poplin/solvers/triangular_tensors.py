@@ -34,7 +34,35 @@ def createTriangularSolveInputLHS(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of `inputType` and the shape `aShape` for A of `triangularSolve`: blocks lie together, spread over all tiles."""
+    """A new tensor for A of `triangularSolve`: blocks lie together, spread over all tiles.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A, FLOAT or HALF.
+    outputType:
+        The type of B.
+    aShape:
+        Its shape, [..., n, n].
+    bShape:
+        The shape of B.
+    leftSide:
+        As for `triangularSolve`.
+    options:
+        As for `triangularSolve`.
+    cache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        ``aShape`` of `inputType`, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, shapes that do not fit, and a ``blockSize`` below 1.
+    """
     call = "poplin.createTriangularSolveInputLHS"
     a, _, chosen = _shapes(call, graph, inputType, outputType, aShape, bShape, leftSide, debugContext, options, cache)
     matrix = block_matrix(graph, inputType, grouped(a), chosen.block, debugContext or "")
@@ -53,7 +81,35 @@ def createTriangularSolveInputRHS(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor of `outputType` and the shape `bShape` for B of `triangularSolve`: what is solved for at once is on one tile."""
+    """A new tensor for B of `triangularSolve`: what is solved for at once is on one tile.
+
+    Parameters
+    ----------
+    inputType:
+        The type of A, FLOAT or HALF.
+    outputType:
+        The type of B.
+    aShape:
+        The shape of A, [..., n, n].
+    bShape:
+        Its shape, [..., n, k], or [..., k, n].
+    leftSide:
+        As for `triangularSolve`.
+    options:
+        As for `triangularSolve`.
+    cache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        ``bShape`` of `outputType`, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, shapes that do not fit, and a ``blockSize`` below 1.
+    """
     call = "poplin.createTriangularSolveInputRHS"
     _, b, _ = _shapes(call, graph, inputType, outputType, aShape, bShape, leftSide, debugContext, options, cache)
     shape = grouped(b)
@@ -110,9 +166,26 @@ def column_matrix(graph: Graph, type: ElementType, groups: int, columns: int, si
 def triangularMask(
     graph: Graph, a: Tensor, lower: bool, unitDiagonal: bool, prog: Sequence, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor that has of `a` [..., n, n] the lower or upper triangle, and zeros elsewhere.
+    """A new tensor that has the lower or upper triangle of another, and zeros elsewhere; `prog` is extended by copies.
 
-    With `unitDiagonal` ones stand on the diagonal, and that of `a` is not read. It lies as `a` does; `prog` is extended by copies.
+    Parameters
+    ----------
+    a:
+        [..., n, n].
+    lower:
+        Whether it is the lower triangle.
+    unitDiagonal:
+        Whether ones stand on the diagonal; then that of `a` is not read.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `a`, and laid out as it.
+
+    Raises
+    ------
+    PoplibsError
+        For another shape or type.
     """
     call = "poplin.triangularMask"
     check_call(call, graph, prog, debugContext)

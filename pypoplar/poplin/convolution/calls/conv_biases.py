@@ -22,7 +22,22 @@ from pypoplar.types import FLOAT, HALF
 
 @public
 def addBias(graph: Graph, in_: Tensor, biases: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
-    """Add to all elements of `in_` [batch, channels, *field] those of `biases` [channels] of their channel; `prog` is extended."""
+    """Add the bias of its channel to each element, in place; `prog` is extended.
+
+    Parameters
+    ----------
+    in_:
+        What is written: FLOAT or HALF [batch, channels, *field].
+    biases:
+        [channels] of its type.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `in_` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     _check("poplin.addBias", graph, "in_", in_, biases, prog, debugContext, in_)
     shape = [in_.dim(1), *[1] * (in_.rank() - 2)]
     popops.addInPlace(graph, in_, biases.reshape(shape), prog, below(debugContext, "addBias"))
@@ -46,10 +61,25 @@ def convolutionBiasUpdate(
     prog: Sequence,
     debugContext: str | None = None,
 ) -> None:
-    """`biases` [channels] += `scale` times the sums of `zDeltas` [batch, channels, *field] over all but the channels.
+    """Add to biases a multiple of the sums of gradients over all but the channels; `prog` is extended.
 
-    `prog` is extended. The biases are FLOAT or HALF, whatever `zDeltas` is. The scale is a number, or a tensor of one FLOAT. The
-    sums have the type that the option `partialsType` says.
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result: FLOAT or HALF [batch, channels, *field].
+    biases:
+        What is written: FLOAT or HALF [channels], whatever `zDeltas` is.
+    scale:
+        The factor, a number or a tensor of one FLOAT.
+    options:
+        As for `createWeights`; ``partialsType`` is the type of the sums.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, for a scale that is NaN, and if `biases` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "poplin.convolutionBiasUpdate"
     _check(call, graph, "zDeltas", zDeltas, biases, prog, debugContext, biases)

@@ -43,16 +43,46 @@ def convolution(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, output channels, *output field]: the convolution that `params` describe; `prog` is extended.
+    """A new tensor: the convolution that `params` describe; `prog` is extended.
 
-    `in_` is [batch, input channels, *field], `weights` [groups, output channels of a group, input channels of a group, *kernel],
-    both of the input type; the result has the output type. Fields have up to three dimensions. With `transposeAndFlipWeights` the
-    weights are those of the forward pass, [groups, input channels, output channels, *kernel] as `params` call them, and are used
-    with their channels exchanged and every dimension of the kernel reversed: with `getGradientParams` that is the backward pass.
+    Parameters
+    ----------
+    in_:
+        [batch, input channels, *field] of the input type.
+    weights:
+        [groups, output channels of a group, input channels of a group, *kernel] of the input type.
+    params:
+        The parameters, with a field of up to three dimensions.
+    transposeAndFlipWeights:
+        Whether the weights are those of the forward pass, [groups, input channels, output channels, *kernel] as `params` call
+        them, and are used with their channels exchanged and every dimension of the kernel reversed: with `getGradientParams`
+        that is the backward pass.
+    options:
+        As for `createWeights`; sums are taken in the type that ``partialsType`` says.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
 
-    Sums are taken in the type that the option `partialsType` says. Zeros between inputs, as a backward pass with a stride has, cost
-    nothing where that is cheaper: outputs of each phase are a convolution of their own, or output channels of one.
+    Returns
+    -------
+    Tensor
+        [batch, output channels, *output field] of the output type, where it is computed.
 
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together, and operands of other shapes or types.
+    InvalidTileMapping
+        If an element of an operand has no tile.
+    MissingFeature
+        For a field of more than three dimensions.
+
+    Notes
+    -----
+    Zeros between inputs, as a backward pass with a stride has, cost nothing where that is cheaper: outputs of each phase are a
+    convolution of their own, or output channels of one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import FLOAT, poplin, program, testing
     >>> params = poplin.ConvParams(FLOAT, 1, [4], [2], 1, 1, 1)  # a sample of one channel of 4 places, a kernel of 2
@@ -83,7 +113,32 @@ def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """`convolution`, whose result is copied to `out`, a tensor of the result's type and shape: `createConvOutput` makes one."""
+    """`convolution`, whose result is copied to a tensor that is given; `prog` is extended.
+
+    Parameters
+    ----------
+    in_:
+        [batch, input channels, *field] of the input type.
+    weights:
+        [groups, output channels of a group, input channels of a group, *kernel] of the input type.
+    out:
+        [batch, output channels, *output field] of the output type: `createConvOutput` makes one.
+    params:
+        The parameters, with a field of up to three dimensions.
+    transposeAndFlipWeights:
+        As for `convolution`.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        As for `convolution`; for an `out` of another shape or type, or that holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     call = "poplin.convolutionWithOutput"
     chosen = check_convolution(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
     check_own(call, graph, out=out)

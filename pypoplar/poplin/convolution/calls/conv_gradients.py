@@ -38,6 +38,21 @@ def getGradientParams(params: ConvParams) -> ConvParams:
 
     Its weights are those of the forward pass with their channels exchanged and each dimension of the kernel reversed: see
     `convolution` and `weightsTransposeChansFlipXY`.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    ConvParams
+        Canonical parameters, see `ConvParams.canonicalize`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
     """
     check_params("poplin.getGradientParams", params)
     forward = params.canonicalize()
@@ -52,6 +67,21 @@ def getWeightUpdateParams(fwdParams: ConvParams) -> ConvParams:
     """The parameters of the weight update: a convolution of the input with the result's gradient.
 
     The input's channels are its batch, the batch is its input channels, and the field of the gradient is its kernel.
+
+    Parameters
+    ----------
+    fwdParams:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    ConvParams
+        Canonical parameters, see `ConvParams.canonicalize`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
     """
     check_params("poplin.getWeightUpdateParams", fwdParams)
     forward = fwdParams.canonicalize()
@@ -123,10 +153,32 @@ def calculateWeightDeltas(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor with the gradient of the weights, shaped like them and of the output type; `prog` is extended.
+    """A new tensor with the gradient of the weights of a convolution; `prog` is extended.
 
-    `zDeltas` [batch, output channels, *output field] is the gradient of the result, `activations` [batch, input channels, *field]
-    the input of the forward pass, whose parameters and options are given; both have the input type.
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result: [batch, output channels, *output field] of the input type.
+    activations:
+        The input of the forward pass: [batch, input channels, *field] of the input type.
+    params:
+        The parameters of the forward pass.
+    options:
+        Those of the forward pass, see `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [groups, output channels of a group, input channels of a group, *kernel] of the output type.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together, and operands of other shapes or types.
+    InvalidTileMapping
+        If an element of an operand has no tile.
     """
     call = "poplin.calculateWeightDeltas"
     build = weight_deltas(call, graph, zDeltas, activations, params, prog, debugContext, options, cache)
@@ -156,10 +208,34 @@ def convolutionWeightUpdate(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> None:
-    """`weights` += `scale` times their gradient, see `calculateWeightDeltas`; `prog` is extended.
+    """Add to weights a multiple of their gradient, see `calculateWeightDeltas`; `prog` is extended.
 
-    The gradient has the input type, whatever the output type of `params` is; the weights may be FLOAT or HALF, so that FLOAT ones
-    are updated by a gradient of HALFs. The scale is a number, or a tensor of one element.
+    The gradient has the input type, whatever the output type of `params` is.
+
+    Parameters
+    ----------
+    zDeltas:
+        The gradient of the result: [batch, output channels, *output field] of the input type.
+    weights:
+        What is written: FLOAT or HALF, so that FLOAT ones are updated by a gradient of HALFs.
+    activations:
+        The input of the forward pass: [batch, input channels, *field] of the input type.
+    params:
+        The parameters of the forward pass.
+    scale:
+        The factor, a number or a tensor of one element, FLOAT or HALF.
+    options:
+        Those of the forward pass, see `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together, operands of other shapes or types, another scale, and weights that hold an
+        element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     update_weights(
         "poplin.convolutionWeightUpdate", graph, zDeltas, weights, activations, params, scale, prog, debugContext, options, cache

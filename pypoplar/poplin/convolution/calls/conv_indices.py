@@ -20,14 +20,54 @@ Range = tuple[int, int]  # [begin, end)
 
 @public
 def getDilatedSize(size: int, dilation: int) -> int:
-    """The extent of `size` elements with ``dilation - 1`` zeros between neighbours."""
+    """The extent of elements with zeros between neighbours.
+
+    Parameters
+    ----------
+    size:
+        How many elements there are.
+    dilation:
+        One more than the zeros between two of them.
+
+    Returns
+    -------
+    int
+        Elements and zeros together; 0 for no elements.
+
+    Raises
+    ------
+    PoplibsError
+        For a dilation below 1.
+    """
     call = "poplin.getDilatedSize"
     return dilated_size(whole_number(call, "size", size), whole_number(call, "dilation", dilation, 1))
 
 
 @public
 def getInputIndex(dim: int, outputIndex: int, kernelIndex: int, params: ConvParams) -> int | None:
-    """The index of the input that an element of the kernel is multiplied with for an output; `None` if there is none."""
+    """The index of the input that an element of the kernel is multiplied with for an output.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputIndex:
+        The index of the output.
+    kernelIndex:
+        The index of the element of the kernel.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    int | None
+        None if there is no such input, as in padding.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension or an index that there is not.
+    """
     call = "poplin.getInputIndex"
     axis = _axis(call, params, dim)
     output = _index(call, "outputIndex", outputIndex, axis.output_size)
@@ -36,7 +76,29 @@ def getInputIndex(dim: int, outputIndex: int, kernelIndex: int, params: ConvPara
 
 @public
 def getKernelIndex(dim: int, outputIndex: int, inputIndex: int, params: ConvParams) -> int | None:
-    """The index of the kernel's element that an input is multiplied with for an output; `None` if there is none."""
+    """The index of the element of the kernel that an input is multiplied with for an output.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputIndex:
+        The index of the output.
+    inputIndex:
+        The index of the input.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    int | None
+        None if the input has no part in the output.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension or an index that there is not.
+    """
     call = "poplin.getKernelIndex"
     axis = _axis(call, params, dim)
     output = _index(call, "outputIndex", outputIndex, axis.output_size)
@@ -45,7 +107,29 @@ def getKernelIndex(dim: int, outputIndex: int, inputIndex: int, params: ConvPara
 
 @public
 def getOutputRangeForKernelIndex(dim: int, outputRange: Range, kernelIndex: int, params: ConvParams) -> Range:
-    """Of a range of outputs the least range that has all those in which an element of the kernel has a part; (0, 0) if none."""
+    """Of a range of outputs the least range that has all those in which an element of the kernel has a part.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputRange:
+        Begin and end of the outputs.
+    kernelIndex:
+        The index of the element of the kernel.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension, an index or a range that there is not.
+    """
     call = "poplin.getOutputRangeForKernelIndex"
     axis = _axis(call, params, dim)
     element = _index(call, "kernelIndex", kernelIndex, axis.kernel.size)
@@ -54,7 +138,29 @@ def getOutputRangeForKernelIndex(dim: int, outputRange: Range, kernelIndex: int,
 
 @public
 def getOutputRangeForInputIndex(dim: int, outputRange: Range, inputIndex: int, params: ConvParams) -> Range:
-    """Of a range of outputs the least range that has all those in which an input has a part; (0, 0) if none."""
+    """Of a range of outputs the least range that has all those in which an input has a part.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputRange:
+        Begin and end of the outputs.
+    inputIndex:
+        The index of the input.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension, an index or a range that there is not.
+    """
     call = "poplin.getOutputRangeForInputIndex"
     axis = _axis(call, params, dim)
     element = _index(call, "inputIndex", inputIndex, axis.input.size)
@@ -63,7 +169,29 @@ def getOutputRangeForInputIndex(dim: int, outputRange: Range, inputIndex: int, p
 
 @public
 def getOutputRangeForKernelRange(dim: int, outputRange: Range, kernelIndexRange: Range, params: ConvParams) -> Range:
-    """Of a range of outputs the least range with all those in which some elements of the kernel have a part; (0, 0) if none."""
+    """Of a range of outputs the least range that has all those in which some elements of the kernel have a part.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputRange:
+        Begin and end of the outputs.
+    kernelIndexRange:
+        Begin and end of the elements of the kernel.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension or a range that there is not.
+    """
     call = "poplin.getOutputRangeForKernelRange"
     axis = _axis(call, params, dim)
     kernels = _range(call, "kernelIndexRange", kernelIndexRange, axis.kernel.size)
@@ -72,7 +200,29 @@ def getOutputRangeForKernelRange(dim: int, outputRange: Range, kernelIndexRange:
 
 @public
 def getOutputRangeForInputRange(dim: int, outputRange: Range, inputRange: Range, params: ConvParams) -> Range:
-    """Of a range of outputs the least range that has all those in which some inputs have a part; (0, 0) if none."""
+    """Of a range of outputs the least range that has all those in which some inputs have a part.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputRange:
+        Begin and end of the outputs.
+    inputRange:
+        Begin and end of the inputs.
+    params:
+        The parameters of the convolution.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension or a range that there is not.
+    """
     call = "poplin.getOutputRangeForInputRange"
     axis = _axis(call, params, dim)
     inputs = _range(call, "inputRange", inputRange, axis.input.size)
@@ -98,7 +248,33 @@ def getInputRange(
     kernelIndex: int | None = None,
     kernelIndexRange: Range | None = None,
 ) -> Range:
-    """The least range of inputs that some outputs need for all or some elements of the kernel; (0, 0) if none."""
+    """The least range of inputs that some outputs need for all or some elements of the kernel.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    params:
+        The parameters of the convolution.
+    outputRange:
+        Begin and end of the outputs.
+    outputIndex:
+        One output instead.
+    kernelIndex:
+        One element of the kernel; without it all of them.
+    kernelIndexRange:
+        Begin and end of elements of the kernel instead.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension, an index or a range that there is not.
+    """
     call = "poplin.getInputRange"
     axis = _axis(call, params, dim)
     outputs = _one_or_range(call, "output", outputIndex, outputRange, axis.output_size)
@@ -115,7 +291,31 @@ def getKernelRange(dim: int, outputRange: Range, inputRange: Range, params: Conv
 def getKernelRange(
     dim: int, outputRange: Range, params: ConvParams, inputIndex: int | None = None, inputRange: Range | None = None
 ) -> Range:
-    """The least range of elements of the kernel that a range of outputs needs for an input, or a range of them; (0, 0) if none."""
+    """The least range of elements of the kernel that a range of outputs needs for some inputs.
+
+    Parameters
+    ----------
+    dim:
+        The dimension of the field.
+    outputRange:
+        Begin and end of the outputs.
+    params:
+        The parameters of the convolution.
+    inputIndex:
+        One input.
+    inputRange:
+        Begin and end of inputs instead.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end; (0, 0) if there are none.
+
+    Raises
+    ------
+    PoplarIndexError
+        For a dimension, an index or a range that there is not.
+    """
     call = "poplin.getKernelRange"
     axis = _axis(call, params, dim)
     outputs = _range(call, "outputRange", outputRange, axis.output_size)

@@ -36,9 +36,30 @@ def createInput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, input channels, *field] that `convolution` takes with little exchange.
+    """A new tensor that `convolution` takes as input with little exchange.
 
     Channels are neighbours in memory: those of a group, or of all groups where each has one.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the convolution.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [batch, input channels, *field] of the input type, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    MissingFeature
+        For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
@@ -57,23 +78,45 @@ def createWeights(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [groups, output channels of a group, input channels of a group, *kernel] that `convolution` takes as weights.
+    """A new tensor that `convolution` takes as weights with little exchange.
 
-    Options of this and of all calls of convolutions:
+    Parameters
+    ----------
+    params:
+        The parameters of the convolution.
+    options:
+        Of this and of all calls of convolutions:
 
-    - ``availableMemoryProportion`` (0.6): the part of a tile's memory that a convolution may take, where it can.
-    - ``partialsType`` (float): the type of partial sums, "half" or "float"; float where the result is. ``partialsType.interTile``
-      (that of partialsType) is the type of those that are added on another tile.
-    - ``disableSRForAMPVertices`` (false): HALFs that hold partial sums of products are rounded to the nearest also while stochastic
-      rounding is on (`setStochasticRounding`).
-    - ``planConstraints``: JSON, parts of a plan that are given. ``planConstraintsOutputFilename``: the constraints of the plan that
-      is taken are written to this file, with ``_FWD``, ``_BWD`` or ``_WU`` by the pass and ``.json`` behind it; of several plain
-      convolutions, those of the first; of a plan in steps, how many of channels there are.
-    - ``pass`` (NONE), ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor``,
-      ``enableConvDithering``, ``gatherConvOutput``, ``disableTransformations``, ``enableTileLevelExpandDims``,
-      ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and
-      ``experimental.slicVmac16`` are checked, and change no plan. ``insertTransformsCycleCountProgs``
-      is `MissingFeature`.
+        - ``availableMemoryProportion`` (0.6): the part of a tile's memory that a convolution may take, where it can.
+        - ``partialsType`` (float): the type of partial sums, "half" or "float"; float where the result is.
+          ``partialsType.interTile`` (that of partialsType) is the type of those that are added on another tile.
+        - ``disableSRForAMPVertices`` (false): HALFs that hold partial sums of products are rounded to the nearest also while
+          stochastic rounding is on (`setStochasticRounding`).
+        - ``planConstraints``: JSON, parts of a plan that are given.
+        - ``planConstraintsOutputFilename``: the constraints of the plan that is taken are written to this file, with ``_FWD``,
+          ``_BWD`` or ``_WU`` by the pass and ``.json`` behind it; of several plain convolutions, those of the first; of a plan
+          in steps, how many of channels there are.
+        - ``pass`` (NONE), ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor``,
+          ``enableConvDithering``, ``gatherConvOutput``, ``disableTransformations``, ``enableTileLevelExpandDims``,
+          ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and ``experimental.slicVmac16`` are checked, and
+          change no plan.
+        - ``insertTransformsCycleCountProgs`` is `MissingFeature`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [groups, output channels of a group, input channels of a group, *kernel] of the input type, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    InvalidOption
+        For other options and values.
+    MissingFeature
+        For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
@@ -92,7 +135,29 @@ def createConvOutput(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
+    """A new tensor that lies as the result of `convolution` does, for `convolutionWithOutput`.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the convolution.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [batch, output channels, *output field] of the output type, with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    MissingFeature
+        For a field of more than three dimensions.
+    """
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
     output = in_order(graph, params.outputType, shape, _order(chosen, "output"), debugContext or "")
@@ -124,10 +189,32 @@ def createBiases(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new vector with an element for each channel of `activations` [batch, channels, *field], which a convolution has given.
+    """A new vector with an element for each channel of what a convolution has given.
 
-    Each lies beside elements of its channel, so that `addBias` exchanges little. With `params`, those of the convolution, the shape
-    and type of the activations are checked by them.
+    Each lies beside elements of its channel, so that `addBias` exchanges little.
+
+    Parameters
+    ----------
+    activations:
+        FLOAT or HALF [batch, channels, *field], with tiles.
+    params:
+        Those of the convolution, which shape and type of the activations are checked by.
+    options:
+        As for `createWeights`.
+    cache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        [channels] of the type of `activations`.
+
+    Raises
+    ------
+    PoplibsError
+        For activations of another type or rank, or that `params` do not give.
+    InvalidTileMapping
+        If an element of `activations` has no tile.
     """
     call = "poplin.createBiases"
     check_operands(call, graph, activations=activations)

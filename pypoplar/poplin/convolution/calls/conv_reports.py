@@ -31,7 +31,15 @@ ConvPlanParams = tuple[Target, ConvParams, Options]
 @public
 @define
 class PlanCosts:
-    """The estimated `cycles` of a convolution, and its `memory`, bytes of the fullest tile; `unknown` is what is not known."""
+    """What a convolution is estimated to cost; `unknown` is the number of what is not known.
+
+    Parameters
+    ----------
+    cycles:
+        Of all its supersteps.
+    memory:
+        Bytes of the fullest tile.
+    """
 
     unknown: ClassVar[int] = 2 * sys.maxsize + 1
 
@@ -41,46 +49,157 @@ class PlanCosts:
 
 @public
 def getFwdFlops(params: ConvParams) -> int:
-    """The least number of operations of the forward pass: two for each product of an input and a weight, but for padding."""
+    """The least number of operations of the forward pass: two for each product of an input and a weight, but for padding.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     return _flops("poplin.getFwdFlops", params)
 
 
 @public
 def getBwdFlops(params: ConvParams) -> int:
-    """The least number of operations of the backward pass: as many as of the forward pass, whose `params` are given."""
+    """The least number of operations of the backward pass: as many as of the forward pass.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     return _flops("poplin.getBwdFlops", params)
 
 
 @public
 def getWuFlops(params: ConvParams) -> int:
-    """The least number of operations of the weight update: as many as of the forward pass, whose `params` are given."""
+    """The least number of operations of the weight update: as many as of the forward pass.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     return _flops("poplin.getWuFlops", params)
 
 
 @public
 def getFwdPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """The cycles of the forward pass if every tile computed all the time at its peak: after PopLibs' getPerfectCycleCount.
+    """The cycles of the forward pass if every tile computed all the time at its peak.
 
-    The peak of HALF is that of the matrix unit; FLOAT is counted at a vector of two in a cycle.
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    float
+        Cycles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+
+    Notes
+    -----
+    After PopLibs' getPerfectCycleCount. The peak of HALF is that of the matrix unit; FLOAT is counted at a vector of two in a
+    cycle.
     """
     return _perfect_cycles("poplin.getFwdPerfectCycleCount", graph, params)
 
 
 @public
 def getBwdPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """The same of the backward pass, by the parameters of the forward pass."""
+    """The cycles of the backward pass if every tile computed all the time at its peak, see `getFwdPerfectCycleCount`.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    float
+        Cycles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     return _perfect_cycles("poplin.getBwdPerfectCycleCount", graph, params)
 
 
 @public
 def getWuPerfectCycleCount(graph: Graph, params: ConvParams) -> float:
-    """The same of the weight update, by the parameters of the forward pass."""
+    """The cycles of the weight update if every tile computed all the time at its peak, see `getFwdPerfectCycleCount`.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the forward pass.
+
+    Returns
+    -------
+    float
+        Cycles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     return _perfect_cycles("poplin.getWuPerfectCycleCount", graph, params)
 
 
 @public
 def convolutionValidateOptions(options: Options) -> None:
-    """`InvalidOption` for an option that convolutions do not have, or a value that it cannot have."""
+    """Whether convolutions take options: it is the check of `convolution`.
+
+    Parameters
+    ----------
+    options:
+        The options, see `createWeights`.
+
+    Raises
+    ------
+    InvalidOption
+        For an option that convolutions do not have, or a value that it cannot have.
+    MissingFeature
+        For ``insertTransformsCycleCountProgs``.
+    """
     ConvolutionOptions.read("poplin.convolutionValidateOptions", options)
 
 
@@ -88,7 +207,24 @@ def convolutionValidateOptions(options: Options) -> None:
 def reportPlanInfo(
     out: TextIO, graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
 ) -> None:
-    """Write to `out`, a text file, how a convolution is computed, with the estimated cycles and bytes of the fullest tile."""
+    """Write to a text file how a convolution is computed, with the estimated cycles and bytes of the fullest tile.
+
+    Parameters
+    ----------
+    out:
+        A text file such as ``sys.stdout``.
+    params:
+        The parameters of the convolution.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together, and if `out` cannot be written to.
+    """
     call = "poplin.reportPlanInfo"
     _report(call, out, graph, params, ConvolutionOptions.read(call, options), cache)
 
@@ -97,7 +233,24 @@ def reportPlanInfo(
 def reportWeightUpdatePlanInfo(
     out: TextIO, graph: Graph, fwdParams: ConvParams, fwdOptions: Options = None, cache: PlanningCache | None = None
 ) -> None:
-    """The same of the weight update that belongs to a forward pass, whose parameters and options are given."""
+    """Write to a text file how the weight update of a convolution is computed, as `reportPlanInfo`.
+
+    Parameters
+    ----------
+    out:
+        A text file such as ``sys.stdout``.
+    fwdParams:
+        The parameters of the forward pass.
+    fwdOptions:
+        Its options, see `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together, and if `out` cannot be written to.
+    """
     call = "poplin.reportWeightUpdatePlanInfo"
     check_params(call, fwdParams)
     options = ConvolutionOptions.read(call, fwdOptions).for_weight_update()
@@ -108,7 +261,27 @@ def reportWeightUpdatePlanInfo(
 def reportPlanEstimatedCosts(
     graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
 ) -> PlanCosts:
-    """The estimated cycles of a convolution and bytes of its fullest tile."""
+    """The estimated cycles of a convolution and bytes of its fullest tile.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the convolution.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    PlanCosts
+        Of the plan that `convolution` takes.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    """
     call = "poplin.reportPlanEstimatedCosts"
     chosen = _chosen(call, graph, params, ConvolutionOptions.read(call, options), cache)
     return PlanCosts(chosen.cycles, chosen.bytes)
@@ -120,7 +293,22 @@ def preplanConvolutions(convs: Iterable[object], cache: PlanningCache) -> None: 
 def preplanConvolutions(graph: Graph, convs: Iterable[object], cache: PlanningCache) -> None: ...
 @overloaded("poplin.preplanConvolutions")
 def preplanConvolutions(convs: Iterable[object], cache: PlanningCache, graph: Graph | None = None) -> None:
-    """Plan convolutions into `cache`: a list of a target, parameters and options each. PopLibs has `preplan` in its place."""
+    """Plan convolutions into a cache; PopLibs has `preplan` in its place.
+
+    Parameters
+    ----------
+    convs:
+        A target, a `ConvParams` and options of `convolution` for each.
+    cache:
+        What gets the plans.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together.
+    PoplarTypeError
+        For what is no list of such triples, or no cache.
+    """
     plan_convolutions("poplin.preplanConvolutions", convs, cache)
 
 

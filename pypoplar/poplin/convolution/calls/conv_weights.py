@@ -28,9 +28,25 @@ def weightsTransposeChansFlipXY(
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """Copy `weightsIn` [groups, a, b, *kernel] to `weightsOut` [groups, b, a, *kernel], each dimension of the kernel reversed.
+    """Copy weights with channels exchanged and each dimension of the kernel reversed; `prog` is extended.
 
-    So they are the weights of the backward pass, see `getGradientParams`. `prog` is extended. Options are those of `createWeights`.
+    So they are the weights of the backward pass, see `getGradientParams`.
+
+    Parameters
+    ----------
+    weightsIn:
+        [groups, a, b, *kernel].
+    weightsOut:
+        What is written: [groups, b, a, *kernel] of its type. It may have elements of `weightsIn`.
+    options:
+        Those of `createWeights`; they are checked and change nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `weightsOut` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     copy_transposed("poplin.weightsTransposeChansFlipXY", graph, weightsIn, weightsOut, prog, debugContext, options)
 
@@ -76,8 +92,29 @@ def fullyConnectedWeightTranspose(
 ) -> Tensor:
     """A new tensor with the weights of a fully connected layer arranged for its backward pass; `prog` is extended.
 
-    `params` are those of the backward pass, with one field dimension; `weights` are [groups, input channels, output channels,
-    kernel] as `params` call them, and the result [groups, output channels, input channels, kernel], laid out as by `createWeights`.
+    Parameters
+    ----------
+    weights:
+        [groups, input channels, output channels, kernel] as `params` call them.
+    params:
+        The parameters of the backward pass, with one field dimension.
+    options:
+        As for `createWeights`.
+    cache:
+        Where the plan is kept for the next call of the same shapes, types and options.
+
+    Returns
+    -------
+    Tensor
+        [groups, output channels, input channels, kernel], laid out as by `createWeights`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that do not fit together or have another number of field dimensions, and weights of another shape or
+        type.
+    InvalidTileMapping
+        If an element of `weights` has no tile.
     """
     call = "poplin.fullyConnectedWeightTranspose"
     check_call(call, graph, prog, debugContext)
