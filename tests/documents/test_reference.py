@@ -25,9 +25,6 @@ MADE_BY_A_CALL = re.compile(r"\b(made|given) by `")  # so a class says that user
 OF_THE_COMPILER = {"pypoplar.Executable"}  # public classes whose attributes are not for users; comments tell what they are
 COMPLETE = [
     "pypoplar",
-    "pypoplar:"
-    "ComputeSet DataStream FieldRef Function Graph HostFunction RemoteBuffer ReplicatedStreamMode Tensor TensorCloneMethod "
-    "UpsampleMethod VariableMappingMethod VertexIntrospector VertexPerfEstimate VertexRange VertexRef append concat stack",
     "pypoplar.poplin",
     "pypoplar.poplin.experimental",
     "pypoplar.poplin.fc",
