@@ -32,12 +32,33 @@ WORD = 8  # bytes that a worker loads at once
 
 
 def debug_print(text: object, *values: object) -> None:
-    """Print a text and numbers. Texts are constants or f-strings; it costs no cycles. In device code ``print`` does the same."""
+    """Print a text and numbers, at no cost in cycles. In device code ``print`` does the same.
+
+    Parameters
+    ----------
+    text:
+        A constant, an f-string or a number.
+    values:
+        What follows it, with spaces between.
+    """
     print(text, *values)
 
 
 def check(condition: object, message: str = "check failed") -> None:
-    """Stop the vertex with `message` if `condition` is false; the run ends with a `CodeletRuntimeError`."""
+    """Stop the vertex if a condition is false.
+
+    Parameters
+    ----------
+    condition:
+        Anything that is true or false.
+    message:
+        A constant: what the error says.
+
+    Raises
+    ------
+    CodeletRuntimeError
+        If the condition is false; in device code `Engine.run` raises it.
+    """
     if not condition:
         raise CodeletRuntimeError(message)
 
@@ -58,9 +79,27 @@ def worker_count() -> int:
 def worker_range(worker: int, of: Any) -> range:
     """The indices that one worker takes of a vector, or of so many: ``for i in ipu.worker_range(worker, self.out):``.
 
-    The workers of a MultiVertex together take all of them, each one piece, of equal sizes but for the end. Of a vector they are
-    whole words of 8 bytes, 2 FLOATs or 4 HALFs, so that no two workers write into one word; of a number they may be of any size. In
-    device code it stands in a ``for`` only, with the worker's number that ``compute`` has as parameter.
+    The workers of a MultiVertex together take all of them, each one piece, of equal sizes but for the end. In device code it
+    stands in a ``for`` only.
+
+    Parameters
+    ----------
+    worker:
+        The worker's number, which ``compute`` has as parameter.
+    of:
+        A vector, of which each worker takes whole words of 8 bytes, 2 FLOATs or 4 HALFs, so that no two workers write into one
+        word; or a number.
+
+    Returns
+    -------
+    range
+        Indices of the vector, or numbers below `of`, ascending.
+
+    Examples
+    --------
+    >>> from pypoplar import ipu
+    >>> [ipu.worker_range(worker, 8) for worker in (0, 1, 3, 4)]
+    [range(0, 2), range(2, 4), range(6, 8), range(8, 8)]
     """
     count = int(of) if isinstance(of, int | np.integer) else len(of)
     grain = max(WORD // of.dtype.itemsize, 1) if isinstance(of, np.ndarray) else 1
@@ -86,8 +125,30 @@ def random_float() -> float:
 def bit_cast(x: Any, type: Any) -> Any:
     """The bits of a number as a number of another type of the same size: ``ipu.bit_cast(x, INT)`` of a FLOAT, and back.
 
-    FLOAT goes with INT and UNSIGNED_INT, HALF with SHORT and UNSIGNED_SHORT, an integer with that of the other sign. A NaN gives
-    0x7FC00000, or 0x7E00 for a HALF, whatever its bits.
+    FLOAT goes with INT and UNSIGNED_INT, HALF with SHORT and UNSIGNED_SHORT, an integer with that of the other sign.
+
+    Parameters
+    ----------
+    x:
+        A number. On the host a float has the size of `type`.
+    type:
+        The type of the result.
+
+    Returns
+    -------
+    Any
+        The number that has the bits of `x`; of a NaN 0x7FC00000, or 0x7E00 for a HALF, whatever its bits.
+
+    Raises
+    ------
+    PoplarTypeError
+        On the host, if no float has the size of `type`; in device code other sizes are a `CodeletError`.
+
+    Examples
+    --------
+    >>> from pypoplar import INT, ipu
+    >>> hex(ipu.bit_cast(1.0, INT))
+    '0x3f800000'
     """
     wanted = type.dtype
     bits = np.dtype(f"u{wanted.itemsize}")
@@ -101,10 +162,26 @@ def bit_cast(x: Any, type: Any) -> Any:
 
 
 def array(type: Any, length: int) -> Any:
-    """Working memory for as long as the function runs that declares it: so many elements of a type, ``ipu.array(FLOAT, 16)``.
+    """Working memory for as long as the function runs that declares it: ``ipu.array(FLOAT, 16)``.
 
-    The length is a constant. It lies on the worker's stack and holds nothing yet: floats are NaN, integers have all bits set. On
-    the host it is a NumPy array.
+    It lies on the worker's stack and holds nothing yet: floats are NaN, integers have all bits set.
+
+    Parameters
+    ----------
+    type:
+        The type of its elements.
+    length:
+        Their number, a constant of at least 1.
+
+    Returns
+    -------
+    Any
+        In device code a vector, on the host a NumPy array.
+
+    Raises
+    ------
+    TensorShapeError
+        If the length is less than 1.
     """
     if length < 1:
         raise TensorShapeError(f"a scratch array has at least 1 element, got {length}")
@@ -114,8 +191,26 @@ def array(type: Any, length: int) -> Any:
 def view(vector: Any, record: type[RecordType]) -> Sequence[RecordType]:
     """The bytes of a vector of chars as records: ``ipu.view(self.bytes[begin:end], Ray)``.
 
-    The bytes begin where such a record may lie, at a multiple of its alignment, and are whole records; else the run ends with a
-    `CodeletRuntimeError`. On the host NumPy does it: ``array.view(Ray.dtype)``.
+    On the host NumPy does it: ``array.view(Ray.dtype)``.
+
+    Parameters
+    ----------
+    vector:
+        Whole records, which begin where such a record may lie, at a multiple of its alignment.
+    record:
+        A class of records, see `Record`.
+
+    Returns
+    -------
+    Sequence[RecordType]
+        In device code a vector of records over the same bytes.
+
+    Raises
+    ------
+    ApplicationRuntimeError
+        On the host.
+    CodeletRuntimeError
+        At the end of the run, if the bytes are no whole records or begin elsewhere.
     """
     raise ApplicationRuntimeError("ipu.view() sees a tile's memory: call it in a codelet; on the host write array.view(Ray.dtype)")
 
@@ -133,17 +228,39 @@ def multiply_accumulate(  # noqa: PLR0913 - a product of matrices has three size
 ) -> None:
     """The matrix unit: ``out[r][j] += sum over p of a[r][p] * b[p][j]``, for `rows` times `columns` elements.
 
-    The matrices lie row by row in vectors: a row of `out` begins `out_stride` elements behind the one before, by default
-    `columns`; of `a` `a_stride`, by default `depth`; of `b` `b_stride`, by default `columns`. A part of a vector,
-    ``self.out[begin:]``, is one that begins later. `a`, `b` and `out` are FLOATs, or `a` and `b` HALFs and `out` FLOATs or HALFs.
+    The matrices lie row by row in vectors; a part of a vector, ``self.out[begin:]``, is one that begins later. On the host the
+    vectors are NumPy's arrays.
 
-    Products and sums are taken in FLOAT, and each element's products are added in order of p to what it holds: products of halves
-    are exact, those of floats are rounded before they are added, and where `out` has HALFs the sum is rounded once. Elements
-    are done row by row; where `out` shares some with `a` or `b`, later ones see what earlier ones have become. Where a count is 0,
-    nothing changes. What lies outside of a vector, a negative count or stride, and an `out_stride` below `columns` end the run with
-    a `CodeletIndexError` in device code.
+    Products and sums are taken in FLOAT, and each element's products are added in order of p to what it holds: products of
+    halves are exact, those of floats are rounded before they are added, and where `out` has HALFs the sum is rounded once.
+    Elements are done row by row; where `out` shares some with `a` or `b`, later ones see what earlier ones have become.
 
-    On the host the vectors are NumPy's arrays.
+    Parameters
+    ----------
+    out:
+        FLOATs, or HALFs if `a` and `b` have HALFs.
+    a:
+        FLOATs or HALFs.
+    b:
+        Elements of the type of `a`.
+    rows:
+        Rows of `out` and `a`; where a count is 0, nothing changes.
+    depth:
+        Columns of `a`, and rows of `b`.
+    columns:
+        Columns of `out` and `b`.
+    out_stride:
+        Elements from the begin of a row of `out` to the next, at least `columns`, which is the default.
+    a_stride:
+        The same of `a`, by default `depth`.
+    b_stride:
+        The same of `b`, by default `columns`.
+
+    Raises
+    ------
+    CodeletIndexError
+        In device code, at the end of the run: for what lies outside of a vector, a negative count or stride, and an
+        `out_stride` below `columns`.
     """
     far, of_a, of_b = (
         natural if stride is None else stride for stride, natural in ((out_stride, columns), (a_stride, depth), (b_stride, columns))
@@ -157,50 +274,190 @@ def multiply_accumulate(  # noqa: PLR0913 - a product of matrices has three size
 
 
 def sqrt(x: float) -> float:
-    """The square root."""
+    """The square root of a number; in device code NaN of a negative one.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, rounded once.
+
+    Raises
+    ------
+    ValueError
+        On the host, of a negative number.
+    """
     return math.sqrt(x)
 
 
 def rsqrt(x: float) -> float:
-    """One over the square root."""
+    """One over the square root of a number; in device code infinity of 0, NaN of a negative one.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+
+    Raises
+    ------
+    ValueError, ZeroDivisionError
+        On the host, of a negative number and of 0.
+    """
     return 1.0 / math.sqrt(x)
 
 
 def exp(x: float) -> float:
-    """e to the power of x."""
+    """e to the power of a number; in device code infinity where that is too large.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+
+    Raises
+    ------
+    OverflowError
+        On the host, where float64 cannot hold it.
+    """
     return math.exp(x)
 
 
 def exp2(x: float) -> float:
-    """2 to the power of x."""
+    """2 to the power of a number; in device code infinity where that is too large.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+
+    Raises
+    ------
+    OverflowError
+        On the host, where float64 cannot hold it.
+    """
     return math.exp2(x)
 
 
 def log(x: float) -> float:
-    """The natural logarithm."""
+    """The natural logarithm; in device code minus infinity of 0, NaN of a negative number.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+
+    Raises
+    ------
+    ValueError
+        On the host, of a number that is not positive.
+    """
     return math.log(x)
 
 
 def log2(x: float) -> float:
-    """The logarithm to base 2."""
+    """The logarithm to base 2; in device code minus infinity of 0, NaN of a negative number.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+
+    Raises
+    ------
+    ValueError
+        On the host, of a number that is not positive.
+    """
     return math.log2(x)
 
 
 def tanh(x: float) -> float:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent of a number, from -1 to 1.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+    """
     return math.tanh(x)
 
 
 def sigmoid(x: float) -> float:
-    """1 / (1 + exp(-x))."""
+    """The logistic function, ``1 / (1 + exp(-x))``, from 0 to 1.
+
+    Parameters
+    ----------
+    x:
+        A FLOAT or HALF.
+
+    Returns
+    -------
+    float
+        Of its type, computed in float64 and rounded once.
+    """
     return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0
 
 
 def popcount(x: int) -> int:
-    """How many bits of an integer are set; of its 32 bits, on the host."""
+    """How many bits of an integer are set.
+
+    Parameters
+    ----------
+    x:
+        An integer; on the host its lower 32 bits count.
+
+    Returns
+    -------
+    int
+        Of its type.
+    """
     return (x & 0xFFFFFFFF).bit_count()
 
 
 def clz(x: int) -> int:
-    """How many zero bits lead an integer; of its 32 bits, on the host."""
+    """How many zero bits lead an integer.
+
+    Parameters
+    ----------
+    x:
+        An integer; on the host its lower 32 bits count.
+
+    Returns
+    -------
+    int
+        Of its type: all of its bits for 0.
+    """
     return 32 - (x & 0xFFFFFFFF).bit_length()

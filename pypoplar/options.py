@@ -30,7 +30,15 @@ Options: TypeAlias = "EngineOptions | Mapping[str, OptionValue] | Iterable[tuple
 
 @frozen
 class Kind:
-    """What an option's value may be: `read` turns the user's value into ours or raises `ValueError`."""
+    """What an option's value may be.
+
+    Parameters
+    ----------
+    allowed:
+        In words, for messages: "an integer of at least 0".
+    read:
+        Turns the user's value into ours, or raises `ValueError`.
+    """
 
     allowed: str
     read: Callable[[OptionValue], OptionValue]
@@ -60,7 +68,18 @@ def _read_text(value: OptionValue) -> str:
 
 
 def choice(*names: str) -> Kind:
-    """One of `names`, in any case."""
+    """The kind of an option that has one of several names, in any case.
+
+    Parameters
+    ----------
+    names:
+        What it may be.
+
+    Returns
+    -------
+    Kind
+        Whose `read` gives the name as it is written here.
+    """
 
     def read(value: OptionValue) -> str:
         for name in names:
@@ -88,7 +107,21 @@ LIMIT = Kind(f"an integer of at least 0, or {UNLIMITED!r}", _read_limit)
 
 @frozen
 class Option:
-    """A known option. If something reads it, it has a `default`, and is called `attribute` in `EngineOptions`."""
+    """A known option of engines.
+
+    Parameters
+    ----------
+    name:
+        As users write it: ``pypoplar.threads``.
+    kind:
+        What its value may be.
+    meaning:
+        What it does, for the documents; of many: that it has no effect.
+    default:
+        Its value if it is not set; None where nothing reads it.
+    attribute:
+        Its name in `EngineOptions`; empty where nothing reads it.
+    """
 
     name: str
     kind: Kind
@@ -98,18 +131,56 @@ class Option:
 
 
 def option(name: str, kind: Kind, default: OptionValue, meaning: str) -> Any:
-    """A field of `EngineOptions`: the option called `name`."""
+    """A field of `EngineOptions` for an option that something reads.
+
+    Parameters
+    ----------
+    name:
+        As users write it.
+    kind:
+        What its value may be.
+    default:
+        Its value if it is not set.
+    meaning:
+        What it does, for the documents.
+
+    Returns
+    -------
+    Any
+        What attrs makes the field of.
+    """
     return field(default=default, metadata={"option": Option(name, kind, meaning, default)})
 
 
 def read_flag(name: str, value: OptionValue) -> bool:
-    """The value of a true-or-false option called `name`; `InvalidOption` for anything else."""
+    """The value of a true-or-false option.
+
+    Parameters
+    ----------
+    name:
+        That of the option, for the message.
+    value:
+        A bool, "true" or "false", in any case.
+
+    Returns
+    -------
+    bool
+        Which of the two.
+
+    Raises
+    ------
+    InvalidOption
+        For anything else.
+    """
     return bool(_read(name, FLAG, value, ""))
 
 
 @frozen(kw_only=True)
 class EngineOptions:
-    """The options of one Engine, validated. `given` is what was set, by name, as it was read."""
+    """The options of one Engine, validated, given by `EngineOptions.parse`; docs/options.md tells what each is and its default.
+
+    `given` is what was set, by name, as it was read.
+    """
 
     threads: int = option(
         "pypoplar.threads", NUMBER, 0, "host threads that run vertices; 0: one per processor; never changes a result"
@@ -233,10 +304,24 @@ class EngineOptions:
         options: Options = None,
         environment: Mapping[str, str] | None = None,
     ) -> EngineOptions:
-        """Check `options` and what the environment adds to them. What is parsed already is given back.
+        """Check options and what the environment variable ``POPLAR_ENGINE_OPTIONS`` adds to them.
 
-        Values are strings, as in Poplar, or Python's own bools and numbers. An unknown name or an ill-formed value raises
-        `InvalidOption` with the nearest name or with what is allowed.
+        Parameters
+        ----------
+        options:
+            By name: strings, as in Poplar, or Python's own bools and numbers. What is parsed already is given back.
+        environment:
+            Variables and their texts; None: those of the process.
+
+        Returns
+        -------
+        EngineOptions
+            With what is not set at its default.
+
+        Raises
+        ------
+        InvalidOption
+            For an unknown name, with the nearest, or an ill-formed value, with what is allowed.
         """
         if isinstance(options, EngineOptions):
             return options
@@ -258,16 +343,48 @@ class EngineOptions:
         return cls(**values, given=tuple(sorted(given.items())))
 
     def to_json(self) -> dict[str, OptionValue]:
-        """What was set, as plain JSON values."""
+        """What was set, by name, as plain JSON values that `from_json` reads."""
         return dict(self.given)
 
     @classmethod
     def from_json(cls, values: Mapping[str, OptionValue]) -> EngineOptions:
-        """The options that `to_json` wrote; the environment has no say."""
+        """The options that `to_json` wrote; the environment has no say.
+
+        Parameters
+        ----------
+        values:
+            What `to_json` gave.
+
+        Returns
+        -------
+        EngineOptions
+            Equal to those that were written.
+
+        Raises
+        ------
+        InvalidOption
+            As from `parse`.
+        """
         return cls.parse(values, {})
 
     def changed(self, options: Mapping[str, OptionValue]) -> EngineOptions:
-        """These options with some set anew."""
+        """These options with some set anew; the environment has no say.
+
+        Parameters
+        ----------
+        options:
+            By name, as `parse` takes them.
+
+        Returns
+        -------
+        EngineOptions
+            A new object; this one stays as it is.
+
+        Raises
+        ------
+        InvalidOption
+            As from `parse`.
+        """
         return self.parse({**dict(self.given), **options}, {})
 
 
@@ -338,9 +455,24 @@ RENAMED: dict[str, str] = {
 
 
 def find_option(name: object, origin: str = "") -> Option:
-    """The option called `name`, else `InvalidOption` with the nearest name or the new name of a renamed one.
+    """The option of a name.
 
-    `origin` says in the message where the name is from, if not from the program.
+    Parameters
+    ----------
+    name:
+        As users write it.
+    origin:
+        In the message: where the name is from, if not from the program.
+
+    Returns
+    -------
+    Option
+        What is known of it.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none: with the nearest name, or the new name of a renamed one.
     """
     if isinstance(name, str) and name in BY_NAME:
         return BY_NAME[name]
@@ -377,5 +509,16 @@ def _environment_options(environment: Mapping[str, str] | None) -> dict[str, Opt
 
 
 def option_text(value: OptionValue) -> str:
-    """A value as it is written in a dict of options: "true", not "True"."""
+    """A value as it is written in a dict of options: "true", not "True".
+
+    Parameters
+    ----------
+    value:
+        A bool, a number or a text.
+
+    Returns
+    -------
+    str
+        Lower case for a bool.
+    """
     return str(value).lower() if isinstance(value, bool) else str(value)

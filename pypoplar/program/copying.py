@@ -103,8 +103,9 @@ class Copy(Program):
 
 @public
 class WriteUndef(Program):
-    """Make a tensor's values undefined: what it held is not needed any more, so that its memory may serve others until it is
-    written.
+    """Make a tensor's values undefined: what it held is not needed any more.
+
+    Until it is written its memory may serve other variables.
 
     Parameters
     ----------

@@ -63,24 +63,69 @@ class IpuStep:
 
 @frozen(eq=False, kw_only=True)
 class Step:
-    """A static step of the program with what all its executions cost together.
+    """A static step of the program with what all its executions cost together; given by `Execution.steps` and `Run.steps`.
 
-    `type` is a program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``. An array is empty where the
-    step has no such part. `cyclesByTile` counts a tile's compute cycles with idle worker threads, `activeCyclesByTile` without.
-    `copy_cycles` are those by which copies on the tile, before or after the exchange, make the step longer than its exchange alone.
-    `compute_cycles` are those by which the slowest tile came later: where tiles did not wait for each other before the step, it may
-    have taken more, which is `slowest_tile_cycles`.
+    Cycles are tile cycles. An array has a value for each tile, and is empty where the step has no such part.
+
+    Attributes
+    ----------
+    name:
+        The debug name of the compute set or program.
+    type:
+        A program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy`` or ``Sync``.
+    executions:
+        How often it ran.
+    number:
+        That of the static step, -1 if it is not known.
+    depth:
+        How deep in Repeat, If, Switch and Call the step stands.
+    sync_cycles:
+        Of the sync before it.
+    exchange_cycles:
+        Of the exchange within IPUs.
+    copy_cycles:
+        By which copies on the tile, before or after the exchange, make the step longer than its exchange alone; 0 where
+        `Execution.copies_known` is False: `exchange_cycles` has them too.
+    global_exchange_cycles:
+        Of the exchange between IPUs, on all tiles alike.
+    compute_cycles:
+        By which the slowest tile came later; where tiles did not wait for each other before the step, it may have taken more,
+        which is `slowest_tile_cycles`.
+    host_exchange_cycles:
+        Of the transfer from or to the host.
+    cyclesByTile:
+        Compute cycles of each tile, those of idle worker threads included.
+    activeCyclesByTile:
+        Compute cycles of each tile without idle worker threads.
+    exchange_cycles_by_tile:
+        Cycles in which each tile sends or receives.
+    copy_cycles_by_tile:
+        Cycles of copies on each tile.
+    bytesSentByTile:
+        Bytes that each tile sends.
+    bytesReceivedByTile:
+        Bytes that each tile receives.
+    host_bytes:
+        Bytes from or to the host.
+    flops:
+        Floating-point operations, with the engine option ``profiler.includeFlopEstimates``.
+    memory_bytes:
+        Bytes that its vertices load and store, with the same option.
+    program:
+        Its node of the program tree.
+    num_ipus:
+        IPUs of the target.
     """
 
     name: str
     type: StepType = field(validator=in_(STEP_TYPES))
     executions: int
-    number: int = -1  # of the static step
-    depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
+    number: int = -1
+    depth: int = 0
     sync_cycles: int = 0
     exchange_cycles: int = 0
-    copy_cycles: int = 0  # 0 where `Execution.copies_known` is not: `exchange_cycles` has them too
-    global_exchange_cycles: int = 0  # between IPUs, on all tiles alike; `exchange_cycles` is what goes on within them
+    copy_cycles: int = 0
+    global_exchange_cycles: int = 0
     compute_cycles: int = 0
     host_exchange_cycles: int = 0
     cyclesByTile: Int64s = field(factory=no_tiles)
@@ -90,8 +135,8 @@ class Step:
     bytesSentByTile: Int64s = field(factory=no_tiles)
     bytesReceivedByTile: Int64s = field(factory=no_tiles)
     host_bytes: int = 0
-    flops: int = 0  # floating-point operations, with the engine option profiler.includeFlopEstimates
-    memory_bytes: int = 0  # that its vertices load and store, with the same option
+    flops: int = 0
+    memory_bytes: int = 0
     program: Program | None = None
     num_ipus: int = 1
 
@@ -170,9 +215,16 @@ def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
 
 @frozen(eq=False)
 class Run(ShownInNotebooks):
-    """A run of a program, or `count` runs together: those after the first ``autoReport.executionProfileProgramRunCount``.
+    """A run of a program, or several that are counted together, given by `Execution.runs`.
 
-    `steps` are the static steps that ran, in program order, with what they cost in this run.
+    Attributes
+    ----------
+    name:
+        What `Engine.run` called it.
+    steps:
+        The static steps that ran, in program order, with what they cost in this run.
+    count:
+        How many runs it stands for: those after the first ``autoReport.executionProfileProgramRunCount`` are together.
     """
 
     name: str
@@ -235,19 +287,43 @@ class TileAverage:
 
 @frozen(eq=False, repr=False)
 class Execution(ShownInNotebooks):
-    """What the runs since the engine was loaded, or its profile reset, cost."""
+    """What the runs since the engine was loaded, or its profile reset, cost; given by `Report.execution`.
 
-    steps: tuple[Step, ...]  # the static steps that ran, each with all its executions
+    Attributes
+    ----------
+    steps:
+        The static steps that ran, each with all its executions.
+    cycles_by_vertex_type:
+        Vertices and worker slots of each vertex type, by its name.
+    programs:
+        Names of the runs, in order; equal neighbours count once.
+    tiles:
+        The number of tiles of the target.
+    runs:
+        The runs that are kept apart, and at the end all later ones together.
+    trace:
+        The supersteps of the kept runs, one by one.
+    clockFrequency:
+        That of the tiles, Hz.
+    copies_known:
+        Whether copies on the tile are told apart from exchanges, which older profiles did not do.
+    slowest_vertices:
+        By step: what runs on the tile that it waits for.
+    lines:
+        Cycles by source line, where a profile of the execution was asked for.
+    """
+
+    steps: tuple[Step, ...]
     cycles_by_vertex_type: Mapping[str, VertexTypeCycles]
-    programs: tuple[str, ...] = ()  # names of what has run, in order; equal neighbours count once
+    programs: tuple[str, ...] = ()
     tiles: int = 0
     runs: tuple[Run, ...] = ()
     trace: Trace = field(factory=Trace)
-    clockFrequency: float = 0.0  # Hz
-    copies_known: bool = True  # whether copies on the tile are told apart from exchanges, which older profiles did not
-    slowest_vertices: Mapping[int, tuple[SizedVertices, ...]] = field(factory=dict)  # by step: of the tile that it waits for
+    clockFrequency: float = 0.0
+    copies_known: bool = True
+    slowest_vertices: Mapping[int, tuple[SizedVertices, ...]] = field(factory=dict)
 
-    lines: LineProfile | None = None  # where a profile of the execution is asked for; older profiles have none
+    lines: LineProfile | None = None
 
     if not TYPE_CHECKING:
         __getattr__ = missing

@@ -106,7 +106,15 @@ class TileMemoryReport:
 
 @frozen
 class Tile:
-    """A tile, by its number among those of all IPUs, and its memory."""
+    """A tile and its memory, given by `Compilation.tiles`.
+
+    Attributes
+    ----------
+    number:
+        Its number among those of all IPUs.
+    memory:
+        Bytes in all, by category, and by vertex type.
+    """
 
     number: int
     memory: TileMemoryReport
@@ -176,10 +184,20 @@ class TileMemories(Sequence[Tile]):
 
 @frozen
 class Variable:
-    """A variable of the graph, on one tile or on all of them: `size` is its bytes there.
+    """A variable of the graph, on one tile or on all of them, given by `LoweredVariables`.
 
-    `begin` and `end` are the first static step at which it lives and the step after the last; both are -1 where it is always live,
-    or no step uses it.
+    Attributes
+    ----------
+    name:
+        Its debug name.
+    size:
+        Its bytes, on the one tile or on all.
+    always_live:
+        Whether its memory is never used for anything else.
+    begin:
+        The first static step at which it lives; -1 where it is always live, or no step uses it.
+    end:
+        The step after the last at which it lives; -1 likewise.
     """
 
     name: str
@@ -191,19 +209,38 @@ class Variable:
 
 @frozen(eq=False, repr=False)
 class LoweredVariables(Sequence[Variable]):
-    """The variables, when they live and where they lie.
+    """The variables, when they live and where they lie, given by `Compilation.loweredVariables`: a sequence of `Variable`.
 
-    A variable that is not always live has lives: ranges of static steps, one for each program or function that uses it. Those of
-    variable v are rows `first_life[v]` to `first_life[v + 1]` of `life_begin` and `life_end` (the step after the last). Rows
-    `first[v]` to `first[v + 1]` of `tile` and `bytes` are what it takes on its tiles.
+    A variable that is not always live has lives: ranges of static steps, one for each program or function that uses it. Those
+    of variable v are rows `first_life[v]` to `first_life[v + 1]` of `life_begin` and `life_end`. Rows `first[v]` to `first[v +
+    1]` of `tile` and `bytes` are what it takes on its tiles.
+
+    Attributes
+    ----------
+    names:
+        Debug names.
+    always:
+        [variables] Whether each is always live.
+    first_life:
+        [variables + 1] The first row of each variable's lives.
+    life_begin:
+        [lives] The first static step.
+    life_end:
+        [lives] The step after the last.
+    first:
+        [variables + 1] The first row of each variable's tiles.
+    tile:
+        [rows] The number of a tile.
+    bytes:
+        [rows] What the variable takes there.
     """
 
     names: tuple[str, ...] = ()
-    always: Bools = field(factory=lambda: np.zeros(0, bool))  # [variables]
-    first_life: Int64s = field(factory=lambda: np.zeros(1, np.int64))  # [variables + 1]
+    always: Bools = field(factory=lambda: np.zeros(0, bool))
+    first_life: Int64s = field(factory=lambda: np.zeros(1, np.int64))
     life_begin: Int64s = field(factory=nothing)
     life_end: Int64s = field(factory=nothing)
-    first: Int64s = field(factory=lambda: np.zeros(1, np.int64))  # [variables + 1]
+    first: Int64s = field(factory=lambda: np.zeros(1, np.int64))
     tile: Int64s = field(factory=nothing)
     bytes: Int64s = field(factory=nothing)
 
@@ -235,27 +272,49 @@ class LoweredVariables(Sequence[Variable]):
         return tuple(self)
 
     def total_bytes(self) -> Int64s:
-        """int64 [variables]: bytes on all tiles together."""
+        """The bytes of each variable on all tiles together, int64 [variables]."""
         return sums_between(self.first, self.bytes)
 
     def owner(self) -> Int64s:
-        """int64 [rows]: the variable of each row of `tile` and `bytes`."""
+        """The variable of each row of `tile` and `bytes`, int64 [rows]."""
         owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first))
         return owners
 
     def life_owner(self) -> Int64s:
-        """int64 [lives]: the variable of each life."""
+        """The variable of each life, int64 [lives], as an index of `names`."""
         owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))
         return owners
 
     def living(self, step: int) -> Int64s:
-        """The variables that live at a static step and not always, in order."""
+        """The variables that live at a static step and not always.
+
+        Parameters
+        ----------
+        step:
+            The number of the step.
+
+        Returns
+        -------
+        Int64s
+            Their indices, ascending.
+        """
         living_rows = (self.life_begin <= step) & (step < self.life_end)
         living: Int64s = distinct(self.life_owner()[living_rows])
         return living
 
     def forTile(self, tile: int) -> tuple[Variable, ...]:
-        """The variables of one tile with their bytes there."""
+        """The variables that have elements on a tile.
+
+        Parameters
+        ----------
+        tile:
+            Its number among those of all IPUs.
+
+        Returns
+        -------
+        tuple[Variable, ...]
+            With their bytes there.
+        """
         rows = np.flatnonzero(self.tile == tile)
         owner = self.owner()[rows]
         return tuple(self._variable(int(variable), int(size)) for variable, size in zip(owner, self.bytes[rows], strict=True))
@@ -263,12 +322,24 @@ class LoweredVariables(Sequence[Variable]):
 
 @frozen(eq=False)
 class LivenessProgramStep:
-    """One static step of the program with what lives there besides what is always live."""
+    """A static step with what lives at it besides what is always live, given by `Compilation.livenessProgramSteps`.
+
+    Attributes
+    ----------
+    program:
+        Its node of the program tree.
+    notAlwaysLiveMemory:
+        Bytes of the variables that live then and not always, on all tiles together.
+    variables:
+        All variables.
+    number:
+        That of the static step.
+    """
 
     program: Program
     notAlwaysLiveMemory: Bytes
     variables: LoweredVariables = field(repr=False)
-    number: int  # of the static step
+    number: int
 
     @property
     def notAlwaysLiveVariables(self) -> tuple[Variable, ...]:
@@ -276,7 +347,18 @@ class LivenessProgramStep:
         return tuple(self.variables[int(number)] for number in self.variables.living(self.number))
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> Bytes:
-        """Bytes of those variables on one tile."""
+        """What lives on one tile at this step besides what is always live.
+
+        Parameters
+        ----------
+        tile:
+            Its number among those of all IPUs.
+
+        Returns
+        -------
+        Bytes
+            ``.bytes`` of the variables there.
+        """
         variables = self.variables
         living = np.zeros(len(variables), bool)
         living[variables.living(self.number)] = True

@@ -28,7 +28,17 @@ class VertexInstances:
 
 @frozen
 class ComputeSet:
-    """A compute set of the program: ``computeset.vertices`` lists its vertex types with how many there are of each."""
+    """A compute set of the program, given by `Compilation.computeSets`.
+
+    Attributes
+    ----------
+    name:
+        Its debug name.
+    vertices:
+        Its vertex types, with how many vertices there are of each.
+    ran:
+        By static step that executes it: compute cycles by tile, of all runs.
+    """
 
     name: str
     vertices: tuple[VertexInstances, ...] = ()
@@ -36,10 +46,11 @@ class ComputeSet:
 
     @property
     def numVertices(self) -> int:
+        """The number of vertices of all types."""
         return sum(vertices.count for vertices in self.vertices)
 
     def cyclesByTile(self) -> Int64s:
-        """int64 [tiles]: compute cycles of each tile in all executions of the compute set; empty while it has not run."""
+        """Compute cycles of each tile in all executions of the compute set, int64 [tiles]; empty while it has not run."""
         total: Int64s = np.sum(list(self.ran.values()), 0) if self.ran else np.zeros(0, np.int64)
         return total
 
@@ -55,17 +66,30 @@ def _shown_children(children: tuple[Program, ...]) -> str:
 
 @frozen(eq=False)
 class Program(ShownInNotebooks):
-    """A node of the program tree.
+    """A node of the program tree, given by `Compilation.programs`.
 
-    `type` is a program type of libpva where it has one: ``Sequence``, ``Repeat``, ``RepeatWhileTrue``, ``RepeatWhileFalse``,
-    ``If``, ``Switch``, ``Call``, ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``, ...; else its class's name.
+    Attributes
+    ----------
+    name:
+        Its debug name.
+    type:
+        A program type of libpva where it has one: ``Sequence``, ``Repeat``, ``RepeatWhileTrue``, ``RepeatWhileFalse``, ``If``,
+        ``Switch``, ``Call``, ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``, ...; else its class's name.
+    children:
+        What it consists of, in order.
+    step:
+        The number of the static step that this leaf is; -1 for nodes that cost nothing themselves.
+    detail:
+        More of it in words: "100 times".
+    computeset:
+        The compute set that it executes.
     """
 
     name: str
     type: str
     children: tuple[Program, ...] = field(default=(), repr=_shown_children)
-    step: int = -1  # the static step that this leaf is, -1 for nodes that cost nothing themselves
-    detail: str = ""  # in words: "100 times"
+    step: int = -1
+    detail: str = ""
     computeset: ComputeSet | None = field(default=None)
 
     def __eq__(self, other: object) -> bool:
@@ -96,9 +120,19 @@ class Program(ShownInNotebooks):
         return {vertices.name: vertices.count for vertices in self.computeset.vertices} if self.computeset else {}
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Program]]:
-        """This node and all below it, each with its depth, in program order: a function once for every Call of it.
+        """This node and all below it in program order: a function once for every Call of it.
 
         Functions that call each other twice over make it endless; `nodes` has each once.
+
+        Parameters
+        ----------
+        depth:
+            That of this node.
+
+        Yields
+        ------
+        Iterator[tuple[int, Program]]
+            Each node after its depth.
         """
         pending: list[tuple[int, Program]] = [(depth, self)]
         while pending:
@@ -122,7 +156,18 @@ class Program(ShownInNotebooks):
         return nodes
 
     def accept(self, visitor: object) -> Any:
-        """Call the visitor's method for this type, such as ``visitOnTileExecute(program)``, if it has one."""
+        """Call the visitor's method for this type, such as ``visitOnTileExecute(program)``, if it has one.
+
+        Parameters
+        ----------
+        visitor:
+            An object with such methods, see `ProgramVisitor`.
+
+        Returns
+        -------
+        Any
+            What the method returns; None without one.
+        """
         method: Callable[[Program], Any] | None = getattr(visitor, f"visit{self.type}", None)
         return method(self) if method is not None else None
 

@@ -40,20 +40,29 @@ PROFILE_VERSION = 4
 
 @frozen
 class Version:
-    """A release. `string` is the whole of it: ``"0.1.0"``."""
+    """A release, or a version of profile files, given by `Report.poplarVersion` and `Report.version`.
+
+    Attributes
+    ----------
+    string:
+        The whole of it: ``"0.1.0"``.
+    """
 
     string: str
 
     @property
     def major(self) -> int:
+        """The first number of the version; 0 without one."""
         return self._part(0)
 
     @property
     def minor(self) -> int:
+        """The second number of the version; 0 without one."""
         return self._part(1)
 
     @property
     def point(self) -> int:
+        """The third number of the version; 0 without one."""
         return self._part(2)
 
     def _part(self, number: int) -> int:
@@ -63,21 +72,48 @@ class Version:
 
 @frozen
 class ReportTarget:
-    """The machine that the program was compiled for."""
+    """The machine that the program was compiled for, given by `Compilation.target`.
+
+    Attributes
+    ----------
+    architecture:
+        That of its chips: "ipu1", "ipu2" or "cpu".
+    numIPUs:
+        The number of IPUs.
+    tilesPerIpu:
+        Tiles of each IPU.
+    bytesPerTile:
+        Memory of a tile, bytes.
+    clockFrequency:
+        That of the tiles, Hz.
+    numWorkerContexts:
+        Worker threads of a tile.
+    numReplicas:
+        1.
+    system:
+        The name of the preset: "bow".
+    peak_flops_per_cycle:
+        The roofline's ceilings: floating-point operations of a tile in a cycle, by name of the unit.
+    memory_bytes_per_cycle:
+        Bytes of its memory that a tile loads and stores in a cycle.
+    timing:
+        Whom cycles follow: "model", the vendor's IPU Model, or measurements of "hardware".
+    link_bytes_per_cycle:
+        Bytes that go between two IPUs in a cycle, both ways together; 0 if not known.
+    """
 
     architecture: str
     numIPUs: int
     tilesPerIpu: int
     bytesPerTile: int
-    clockFrequency: float  # Hz
+    clockFrequency: float
     numWorkerContexts: int = 6
     numReplicas: int = 1
-    system: str = ""  # the preset's name: "bow"
-    # Ceilings of the roofline, per tile and cycle: floating-point operations by name of the unit, and bytes of tile memory.
+    system: str = ""
     peak_flops_per_cycle: Mapping[str, float] = field(factory=dict)
     memory_bytes_per_cycle: int = 0
-    timing: str = "model"  # whom cycles follow: the vendor's IPU Model, or measurements of "hardware"
-    link_bytes_per_cycle: float = 0.0  # between two IPUs, both ways together; 0 if not known
+    timing: str = "model"
+    link_bytes_per_cycle: float = 0.0
 
     @property
     def numTiles(self) -> int:
@@ -86,17 +122,30 @@ class ReportTarget:
 
     @property
     def bytesPerIPU(self) -> int:
+        """Memory of all tiles of one IPU, bytes."""
         return self.tilesPerIpu * self.bytesPerTile
 
     @property
     def totalMemory(self) -> int:
-        """Memory of all tiles of all IPUs."""
+        """Memory of all tiles of all IPUs, bytes."""
         return self.numIPUs * self.bytesPerIPU
 
 
 @frozen
 class ReportGraph:
-    """How large the graph is, as far as its programs use it."""
+    """How large the graph is, as far as its programs use it; given by `Compilation.graph`.
+
+    Attributes
+    ----------
+    numVertices:
+        Vertices.
+    numEdges:
+        Edges: connections of their fields to tensors.
+    numVars:
+        Variables.
+    numComputeSets:
+        Compute sets.
+    """
 
     numVertices: int
     numEdges: int
@@ -144,7 +193,17 @@ class IpuReport:
 
 @frozen
 class InstrumentationSettings:
-    """What was counted, in libpva's words: ``"Vertex"``, ``"Tile"``, ``"Ipu"``, ``"Device"`` or ``"Off"``."""
+    """What was counted, given by `Report.instrumentationSettings`, in libpva's words.
+
+    They are ``"Vertex"``, ``"Tile"``, ``"Ipu"``, ``"Device"`` and ``"Off"``.
+
+    Attributes
+    ----------
+    computeInstrumentationLevel:
+        Of compute cycles.
+    externalExchangeInstrumentationLevel:
+        Of exchanges with the host.
+    """
 
     computeInstrumentationLevel: str
     externalExchangeInstrumentationLevel: str
@@ -152,17 +211,39 @@ class InstrumentationSettings:
 
 @frozen(eq=False, repr=False)
 class Compilation:
-    """What the compiler made of the graph and its programs."""
+    """What the compiler made of the graph and its programs, given by `Report.compilation`.
+
+    Attributes
+    ----------
+    target:
+        The machine.
+    graph:
+        Numbers of vertices, edges, variables and compute sets.
+    memory:
+        The memory of all tiles as arrays; `tiles` has it tile by tile.
+    programs:
+        One tree for each program of the engine.
+    step_programs:
+        The program that each static step is, by its number.
+    vertex_types:
+        The vertex types, with their vertices and memory.
+    loweredVariables:
+        The variables, when they live and where they lie.
+    exchanges:
+        The exchanges of the program, with the bytes between each pair of tiles.
+    options:
+        Engine options that were set, as text.
+    """
 
     target: ReportTarget
     graph: ReportGraph
     memory: MemoryByTile
-    programs: tuple[Program, ...] = ()  # one tree for each program of the engine
-    step_programs: tuple[Program, ...] = ()  # by number of the static step
+    programs: tuple[Program, ...] = ()
+    step_programs: tuple[Program, ...] = ()
     vertex_types: tuple[VertexType, ...] = ()
     loweredVariables: LoweredVariables = field(factory=LoweredVariables)
     exchanges: Sequence[ExchangeReport] = ()
-    options: Mapping[str, str] = field(factory=dict)  # engine options that were set
+    options: Mapping[str, str] = field(factory=dict)
 
     if not TYPE_CHECKING:
         __getattr__ = missing
@@ -215,25 +296,63 @@ class Compilation:
         return tuple(self.loweredVariables[int(number)] for number in np.flatnonzero(self.loweredVariables.always))
 
     def alwaysLiveVariablesForTile(self, tile: int) -> tuple[Variable, ...]:
-        """The variables on a tile whose memory is never used for anything else."""
+        """The variables on a tile whose memory is never used for anything else.
+
+        Parameters
+        ----------
+        tile:
+            Its number among those of all IPUs.
+
+        Returns
+        -------
+        tuple[Variable, ...]
+            With their bytes on the tile.
+        """
         return tuple(variable for variable in self.loweredVariables.forTile(tile) if variable.always_live)
 
     def by_ipu(self, values: Int64s) -> Int64s:
-        """Values by tile as rows of IPUs: [numIPUs, tilesPerIpu]."""
+        """Values by tile as rows of IPUs.
+
+        Parameters
+        ----------
+        values:
+            One for each tile.
+
+        Returns
+        -------
+        Int64s
+            [numIPUs, tilesPerIpu], a view where NumPy can make one.
+        """
         rows: Int64s = np.asarray(values).reshape(self.target.numIPUs, self.target.tilesPerIpu)
         return rows
 
 
 @frozen(eq=False, repr=False)
 class Report(ShownInNotebooks):
-    """Everything that is known of a program. `execution` is None until a run of it has come to its end."""
+    """Everything that is known of a program, given by `Engine.getReport` and `openReport`.
+
+    Attributes
+    ----------
+    compilation:
+        What the compiler made of it.
+    execution:
+        What its runs cost; None until one has come to its end.
+    poplarVersion:
+        The release of pypoplar that made the report.
+    name:
+        That of the engine, or of the file that the report was read from.
+    created:
+        When, as ISO 8601 writes it.
+    failed_runs:
+        The last runs that failed, which are in no figure of `execution`.
+    """
 
     compilation: Compilation
     execution: Execution | None
     poplarVersion: Version
-    name: str = ""  # of the engine, or of the file that the report was read from
-    created: str = ""  # when, ISO 8601
-    failed_runs: tuple[FailedRun, ...] = ()  # the last ones, which are in no figure of `execution`
+    name: str = ""
+    created: str = ""
+    failed_runs: tuple[FailedRun, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         """Let compute sets know what they cost."""
@@ -250,9 +369,24 @@ class Report(ShownInNotebooks):
         return f"<Report{name}: {self.compilation!r}, {ran}>"
 
     def open_page(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the report's page to `path`, or to a directory for temporary files, and open it in the browser.
+        """Write the report's page, see `write_page`, and open it in the browser.
 
-        Returns where it is. It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+        Parameters
+        ----------
+        path:
+            The HTML file; None: one in a new directory for temporary files.
+
+        Returns
+        -------
+        Path
+            Where the page is.
+
+        Raises
+        ------
+        MissingFeature
+            Without the extra "report" (plotly).
+        OSError
+            If the file cannot be written.
         """
         from pypoplar.report.page import write_page  # late: few reports are opened
 
@@ -263,7 +397,7 @@ class Report(ShownInNotebooks):
 
     @property
     def version(self) -> Version:
-        """Of the profile files that this release writes."""
+        """The version of the profile files that this release writes."""
         return Version(f"{PROFILE_VERSION}.0.0")
 
     @property

@@ -38,7 +38,17 @@ class SizedVertices:
 
 @frozen
 class VertexMemory(VertexInstances):
-    """The vertices of one type on a tile: `size` is what their state and pointers take there, in bytes."""
+    """The vertices of one type on a tile, given by ``tile.memory.vertices``.
+
+    Attributes
+    ----------
+    name:
+        The vertex type.
+    count:
+        How many vertices there are.
+    size:
+        Bytes of their state and pointers.
+    """
 
     size: int = 0
 

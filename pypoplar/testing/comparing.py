@@ -18,8 +18,24 @@ def assert_same_bits(
 ) -> None:
     """Fail unless both arrays have the same type, shape and bits: -0.0 is not 0.0.
 
-    Without `nan_bits` every NaN equals every other; IEEE arithmetic does not say which bits the NaN of an operation on two NaNs
-    has. `name` says what the arrays are, `of` where each comes from.
+    Parameters
+    ----------
+    actual:
+        An array, or what NumPy makes one of.
+    expected:
+        What it is to be.
+    name:
+        What the arrays are, for the message.
+    of:
+        Where each comes from, for the message.
+    nan_bits:
+        Whether NaNs have to have the same bits too; IEEE arithmetic does not say which bits the NaN of an operation on two NaNs
+        has.
+
+    Raises
+    ------
+    AssertionError
+        If they differ; the message shows the first places where they do.
     """
     for array, whose in zip((actual, expected), of, strict=True):
         ordered(array, f"{name} ({whose})", "[1.0, 2.0]")

@@ -27,7 +27,31 @@ Pairs = dict[tuple[int, int], int]
 
 @public
 def exchanged(engine: Any, name: str | None = None, phase: str | None = None) -> Pairs:
-    """Bytes by (source tile, destination tile); every receiver of a multicast has its own entry."""
+    """Who sends how much to whom.
+
+    Parameters
+    ----------
+    engine:
+        What has the program.
+    name:
+        The debug name of a compute set or copy; None: all.
+    phase:
+        "before" or "after" a compute set, or "copy"; None: all.
+
+    Returns
+    -------
+    Pairs
+        Bytes by (source tile, destination tile), in that order; every receiver of a multicast has its own entry.
+
+    Raises
+    ------
+    AssertionError
+        If the program has no exchange of that name.
+    PoplarTypeError
+        If `engine` has no program.
+    ValueError
+        For another phase.
+    """
     pairs: Counter[tuple[int, int]] = Counter()
     for exchange in _chosen(engine, name, phase):
         for message in exchange.messages:
@@ -37,7 +61,24 @@ def exchanged(engine: Any, name: str | None = None, phase: str | None = None) ->
 
 @public
 def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
-    """Fail unless exactly these bytes go from tile to tile: ``{(source, destination): bytes}``."""
+    """Fail unless exactly these bytes go from tile to tile.
+
+    Parameters
+    ----------
+    engine:
+        What has the program.
+    name:
+        The debug name of a compute set or copy; None: all.
+    expected:
+        Bytes by (source tile, destination tile), as `exchanged` gives them.
+    phase:
+        "before" or "after" a compute set, or "copy"; None: all.
+
+    Raises
+    ------
+    AssertionError
+        If they differ; the message shows each pair of tiles where they do.
+    """
     ordered(expected, "the expected exchange", "{(0, 1): 16}")
     got = exchanged(engine, name, phase)
     if got == dict(expected):
@@ -52,13 +93,45 @@ def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, 
 
 @public
 def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None = None) -> None:
-    """Fail if anything goes from one tile to another."""
+    """Fail if anything goes from one tile to another.
+
+    Parameters
+    ----------
+    engine:
+        What has the program.
+    name:
+        The debug name of a compute set or copy; None: all.
+    phase:
+        "before" or "after" a compute set, or "copy"; None: all.
+
+    Raises
+    ------
+    AssertionError
+        If something does.
+    """
     assert_exchange(engine, name, {}, phase)
 
 
 @public
 def assert_exchange_at_most(engine: Any, bytes: int, name: str | None = None, phase: str | None = None) -> None:
-    """Fail if tiles send more than `bytes` in all; a multicast counts once."""
+    """Fail if tiles send more than so many bytes in all; a multicast counts once.
+
+    Parameters
+    ----------
+    engine:
+        What has the program.
+    bytes:
+        The most that may be sent.
+    name:
+        The debug name of a compute set or copy; None: all.
+    phase:
+        "before" or "after" a compute set, or "copy"; None: all.
+
+    Raises
+    ------
+    AssertionError
+        If it is more; the message shows the largest exchanges.
+    """
     sent = {(exchange.name, exchange.phase): int(exchange.bytes_sent.sum()) for exchange in _chosen(engine, name, phase)}
     total = sum(sent.values())
     if total > bytes:

@@ -29,9 +29,18 @@ Mappings = Mapping[str, int | Sequence[Sequence[Any]]]
 @public
 @frozen(eq=False)
 class Result:
-    """What a run left behind: ``result["x"]`` is an array; `streams` are the connected arrays, `printed` what was printed.
+    """What a run left behind, given by `run` or `run_vertex`: ``result["x"]`` is an array.
 
-    `engine` is the engine of the last mode; it can be run again, and the assertions on exchange take it or the result.
+    Attributes
+    ----------
+    arrays:
+        By name what each array, and each further tensor, holds.
+    streams:
+        By name the arrays that were connected to streams, with what was written to them.
+    printed:
+        What was printed, by the last mode.
+    engine:
+        That of the last mode; it can be run again, and the assertions on exchange take it or the result.
     """
 
     arrays: Mapping[str, Any]
@@ -49,7 +58,7 @@ class Result:
 
     @property
     def report(self) -> Any:
-        """The report of the run."""
+        """The report of the run, as `Engine.getReport` gives it."""
         return self.engine.getReport()
 
 
@@ -67,13 +76,49 @@ def run(
 ) -> Result:
     """Run a program on arrays in both engines, fail unless they agree in every bit, and return what it left in them.
 
-    `build(graph, **tensors)` gets a variable for each array, of its shape and type, and returns a program, a compute set, or
-    a pair of one of these and a dict of further tensors to read back. Variables are spread evenly over the tiles, or as
-    `mapping` says: by name a tile, or a list of intervals per tile; `build` may map them itself. `streams` connects streams by
-    name to copies of arrays or to callbacks. The device is a "tiny" one, with 16 tiles, unless given.
+    Compared are all arrays, what was printed, and cycles and bytes of every step.
 
-    Compared are all arrays, what was printed, and cycles and bytes of every step. If the program raises, both engines must
-    raise the same error, which is then raised here.
+    Parameters
+    ----------
+    build:
+        Called as ``build(graph, **tensors)`` with a variable for each array, of its shape and type. It returns a program, a
+        compute set, or a pair of one of these and a dict of further tensors to read back; it may map the variables.
+    arrays:
+        What the variables hold at first, by name.
+    streams:
+        By name of a stream an array, of which a copy is connected, or a callback.
+    mapping:
+        By name of an array a tile, or a list of intervals per tile; without it elements are spread evenly over the tiles.
+    device:
+        What to run on; None: ``IPUModel("tiny")``, with 16 tiles.
+    options:
+        Engine options.
+    modes:
+        The modes of `Engine` that are compared.
+    runs:
+        How often the program runs.
+
+    Returns
+    -------
+    Result
+        Of the last mode.
+
+    Raises
+    ------
+    AssertionError
+        If the engines do not agree.
+    PoplarTypeError
+        If `build` returns something else, or an array has a type that the device does not have. An error of the program is
+        raised here, once both engines have raised it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import testing
+    >>> from pypoplar.program import Copy
+    >>> arrays = {"x": np.float32([1, 2]), "y": np.float32([0, 0])}
+    >>> testing.run(lambda graph, x, y: Copy(x, y), arrays)["y"].tolist()
+    [1.0, 2.0]
     """
     for what, names in (("the arrays", arrays), ("the streams", streams), ("the mapping", mapping)):
         ordered(names, what, CONNECTIONS)

@@ -30,12 +30,38 @@ def run_vertex(
     options: Mapping[str, Any] | None = None,
     modes: Sequence[Mode] = MODES,
 ) -> Result:
-    """Run one vertex of `codelet` on the values of its fields, in both engines, and return what it left in them.
+    """Run one vertex of a codelet on the values of its fields, in both engines, and return what it left in them.
 
-    A scalar field takes a number, a `Vector` a sequence, a `VectorList` a sequence of sequences; they become arrays of the
-    field's type. A `Vector` of records takes an array of their dtype, or what makes one.
-    Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
-    returned. Everything lies on the vertex's tile, so nothing is exchanged.
+    Everything lies on the vertex's tile, so nothing is exchanged.
+
+    Parameters
+    ----------
+    codelet:
+        A class, or an instance of a template.
+    fields:
+        By name of a field: of a scalar a number, of a `Vector` a sequence, of a `VectorList` a sequence of sequences; of a
+        `Vector` of records an array of their dtype, or what makes one. Outputs need a value for their length and for what the
+        vertex does not write.
+    tile:
+        Where it all lies.
+    device:
+        What to run on; None: ``IPUModel("tiny")``, with 16 tiles.
+    options:
+        Engine options.
+    modes:
+        The modes of `Engine` that are compared.
+
+    Returns
+    -------
+    Result
+        The edges by name, as arrays of the fields' types, lists of them for a `VectorList`; plain fields are not in it.
+
+    Raises
+    ------
+    AssertionError
+        If the engines do not agree.
+    PoplarTypeError, TensorShapeError
+        If a value is none that its field can have. An error of the vertex is raised here, once both engines have raised it.
     """
     if not isinstance(ordered(fields, "the fields of a vertex", CONNECTIONS), Mapping):
         raise PoplarTypeError(f"the fields of a vertex are a dict from names to values, got {fields!r}; write {{'x': [1.0]}}")

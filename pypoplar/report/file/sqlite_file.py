@@ -35,9 +35,21 @@ Place = str | os.PathLike[str]
 
 @public
 def save_report(report: Report, path: Place) -> None:
-    """Write a report to one SQLite file, which `load_report` and every SQL tool read. Equal reports give equal files.
+    """Write a report to one SQLite file, which `openReport` and every SQL tool read. Equal reports give equal files.
 
-    A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway. Raises `OSError`.
+    A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway.
+
+    Parameters
+    ----------
+    report:
+        What `Engine.getReport` or `openReport` gave.
+    path:
+        The file, such as ``profile.pop``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or if it is there and no regular file.
     """
     try:
         with written_whole(path) as part, closing(sqlite3.connect(part, isolation_level=None)) as database:

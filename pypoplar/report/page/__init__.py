@@ -19,9 +19,21 @@ __all__ = ["write_comparison", "write_page"]
 
 @public
 def write_page(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write the page of a report to `path`, one file of some 2 MB and what the report holds.
+    """Write the page of a report: one HTML file of some 2 MB and what the report holds, which opens without a network.
 
-    It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+    Parameters
+    ----------
+    report:
+        What `Engine.getReport` or `openReport` gave.
+    path:
+        The file.
+
+    Raises
+    ------
+    MissingFeature
+        Without the extra "report" (plotly).
+    OSError
+        If the file cannot be written.
     """
     target = report.compilation.target
     created = report.created.replace("T", " ").replace("+00:00", " UTC")
@@ -33,7 +45,21 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
 def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]) -> None:
     """Write a page that compares two reports: memory, liveness, cycles by compute set, vertex type and step.
 
-    It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+    Parameters
+    ----------
+    first:
+        What is compared with.
+    second:
+        What is compared: changes are from the first to it.
+    path:
+        The HTML file.
+
+    Raises
+    ------
+    MissingFeature
+        Without the extra "report" (plotly).
+    OSError
+        If the file cannot be written.
     """
     sides = Sides(*comparable(first, second))
     versions = dict.fromkeys(report.poplarVersion.string for report in (first, second))
