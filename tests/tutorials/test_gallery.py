@@ -1,6 +1,7 @@
 """The gallery's scripts agree with NumPy or a closed form, draw their pictures and cost about what they say."""
 
 import re
+import runpy
 import struct
 import zlib
 from xml.etree import ElementTree
@@ -161,4 +162,43 @@ def test_pagerank_is_numpys_power_iteration(run):
     assert costs(whole)[0]["gather"][3] > 1.5 * steps["gather"][3]
 
 
-SCRIPTS = ("conjugate_gradients", "fft", "game_of_life", "k_means", "lattice_boltzmann", "n_body", "odd_even_sort", "pagerank")
+def test_particles_are_where_they_fly_to(run):
+    lines, picture = run("particles", 12, 8, 5, 40, picture="caustics.png")
+    assert lines[0].startswith("480 particles in 12 x 8 cells on 16 tiles, 40 steps; fullest cell ")
+    assert lines[1] == "check against free flight: 0 in other places, 0 lost, all the others there once"
+    steps, _ = costs(lines)
+    assert steps["across"][1:3] == [726, 0]
+    assert png(picture).min() < 200
+
+
+def test_particles_that_find_no_room_are_told(capsys, monkeypatch):
+    path = GALLERY["gallery/particles"].path
+    monkeypatch.syspath_prepend(str(path.parent))
+    assert not runpy.run_path(str(path))["main"](12, 8, 5, 40, capacity=14)
+    lines = capsys.readouterr().out.splitlines()
+    check = re.fullmatch(r"check against free flight: 0 in other places, (\d+) lost, all the others there once", lines[1])
+    assert int(check[1]) > 0
+    assert lines[2] == "cells or buffers overflowed: give them more room with --capacity and --room"
+
+
+def test_the_path_tracers_light_is_that_of_the_closed_form(run):
+    lines, picture = run("path_tracer", 20, 32, 16, "--tiles", 16, picture="spheres.png")
+    assert lines[0] == "32 x 20 pixels, 16 paths through each, on 16 tiles"
+    check = re.fullmatch(
+        r"check against the closed form: light differs by (\S+) in the mean, by (\S+) from pixel to pixel", lines[1]
+    )
+    assert float(check[1]) < 0.01
+    assert float(check[2]) < 0.03
+    steps, _ = costs(lines)
+    assert steps["trace"][:3] == [126, 48, 0]
+    colours = png(picture)
+    assert colours.shape == (20, 32, 3)
+    assert np.ptp(colours.astype(int), axis=(0, 1)).min() > 80
+    blocks, _ = run("path_tracer", 20, 32, 16, "--tiles", 16, "--blocks", picture="blocks.png")
+    assert costs(blocks)[0]["trace"][3] > 1.2 * steps["trace"][3]
+
+
+SCRIPTS = (
+    *("conjugate_gradients", "fft", "game_of_life", "k_means", "lattice_boltzmann"),
+    *("n_body", "odd_even_sort", "pagerank", "particles", "path_tracer"),
+)
