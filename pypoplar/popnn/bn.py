@@ -39,11 +39,36 @@ def batchNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each channel of `acts` [N, C, ...], over all else.
+    """Mean and inverse standard deviation of each channel, over all else; `prog` is extended.
 
-    They are two new vectors [C]. They have the type of `acts`, FLOAT or HALF; what `eps`, `unbiasedVarEstimate`, `stableAlgo` and
-    `partialsType` mean is told by `poplin.normStatistics`; a `partialsType` smaller than the type of `acts` is ignored. There are
-    no `options`. `prog` is extended.
+    How `eps` and the variance go into the deviation is told by `poplin.normStatistics`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements, else by that number.
+    stableAlgo:
+        Whether the variance is computed of what is left of the activations without the mean, which takes a copy of them.
+    partialsType:
+        The type of both vectors until they get that of `acts`, FLOAT or HALF; one smaller than that of `acts` is ignored.
+    options:
+        There are none.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [C] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`.
+    InvalidTileMapping
+        If an element of `acts` has no tile.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormStatistics", graph, prog, debugContext, options)
     return layer.statistics(acts, eps, 1, unbiasedVarEstimate, stableAlgo, partialsType)
@@ -63,7 +88,33 @@ def distributedBatchNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Statistics over the batches of several replicas: `MissingFeature`, until graphs replicate."""
+    """Refused: statistics over the batches of several replicas, until graphs replicate.
+
+    Parameters
+    ----------
+    replicatedGraph:
+        The graph of a replica.
+    acts:
+        Activations [N, C, ...].
+    eps, unbiasedVarEstimate:
+        As for `batchNormStatistics`.
+    reduceCallback:
+        What sums statistics over replicas.
+    normBatchSize:
+        How many samples all replicas have together.
+    stableAlgo, partialsType, options:
+        As for `batchNormStatistics`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Never.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature("popnn.bn.distributedBatchNormStatistics: graphs do not replicate yet; batchNormStatistics is for one")
 
 
@@ -77,9 +128,26 @@ def batchNormWhiten(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """``(acts - mean) * invStdDev`` as a new tensor; both vectors are those of `batchNormStatistics`.
+    """``(acts - mean) * invStdDev`` as a new tensor; `prog` is extended.
 
-    There are no `options`. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    mean, invStdDev:
+        Those of `batchNormStatistics`, [C].
+    options:
+        There are none.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormWhiten", graph, prog, debugContext, options)
     return layer.whiten(acts, mean, invStdDev)
@@ -121,11 +189,34 @@ def batchNormalise(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor] | Tensor:
-    """``(acts - mean) * invStdDev * gamma + beta`` for each channel, and the whitened activations: two new tensors.
+    """``(acts - mean) * invStdDev * gamma + beta`` for each channel; `prog` is extended.
 
-    `gamma` and `beta` have an element for each channel, `mean` and `invStdDev` are those of `batchNormStatistics`. In the form with
-    `combinedMultiplicand` and `addend`, for inference, the one result is ``acts * combinedMultiplicand + addend``, where the former
-    is ``gamma * invStdDev`` and the latter ``beta - mean * gamma * invStdDev``. There are no `options`. `prog` is extended.
+    Or, for inference, ``acts * combinedMultiplicand + addend``.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    gamma, beta:
+        An element [C] for each channel.
+    mean, invStdDev:
+        Those of `batchNormStatistics`, [C].
+    combinedMultiplicand:
+        ``gamma * invStdDev``, [C].
+    addend:
+        ``beta - mean * gamma * invStdDev``, [C].
+    options:
+        There are none.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor] | Tensor
+        The result and the whitened activations, of the shape and type of `acts`; of the second form the result alone.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormalise", graph, prog, debugContext, options)
     if combinedMultiplicand is not None and addend is not None:
@@ -172,10 +263,36 @@ def batchNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients ``(gamma's, beta's)``, two new vectors [C]: sums over each channel of ``actsWhitened * gradsIn`` and `gradsIn`.
+    """The gradients of gamma and beta: sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`; `prog` is extended.
 
-    `gradsIn` is the gradient of the layer's output. The form with `acts` whitens them first. `partialsType` changes nothing:
-    products are rounded to the type of the activations, and summed in float. There are no `options`. `prog` is extended.
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    acts:
+        The activations, which the call whitens, with
+    mean, iStdDev:
+        their statistics [C]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing.
+    options:
+        There are none.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Those of gamma and beta, new vectors [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Products are rounded to the type of the activations, and summed in float.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormParamGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -222,10 +339,38 @@ def batchNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The gradient of the activations from that of the layer's output, `gradsIn`: a new tensor of their shape and type.
+    """The gradient of the activations from that of the layer's output; `prog` is extended.
 
-    It goes through the statistics too, which are taken with the biased variance. The form with `acts` whitens them first.
-    `partialsType` changes nothing: sums are in float. There are no `options`. `prog` is extended.
+    It goes through the statistics too, which are taken with the biased variance.
+
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    invStdDev:
+        The inverse standard deviation [C].
+    gamma:
+        The factors [C].
+    acts:
+        The activations, which the call whitens, with
+    mean:
+        their mean [C]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing: sums are in float.
+    options:
+        There are none.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the shape and type of `gradsIn`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -265,7 +410,35 @@ def distributedBatchNormGradients(
 ) -> Tensor: ...
 @overloaded("popnn.bn.distributedBatchNormGradients")
 def distributedBatchNormGradients(**arguments: object) -> Tensor:
-    """Gradients where batches are spread over several replicas: `MissingFeature`, until graphs replicate."""
+    """Refused: gradients where batches are spread over several replicas, until graphs replicate.
+
+    Parameters
+    ----------
+    replicatedGraph:
+        The graph of a replica.
+    actsWhitened:
+        The whitened activations [N, C, ...].
+    gradsIn, invStdDev, gamma:
+        As for `batchNormGradients`.
+    reduceCallback:
+        What sums statistics over replicas.
+    normBatchSize:
+        How many samples all replicas have together.
+    partialsType, options:
+        As for `batchNormGradients`.
+    acts, mean:
+        As for `batchNormGradients`.
+
+    Returns
+    -------
+    Tensor
+        Never.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature("popnn.bn.distributedBatchNormGradients: graphs do not replicate yet; batchNormGradients is for one")
 
 
@@ -305,9 +478,23 @@ def batchNormParamUpdate(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `scale` is a number, or a tensor of one element.
+    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `prog` is extended.
 
-    There are no `options`. `prog` is extended.
+    Parameters
+    ----------
+    gammaDelta, betaDelta:
+        The gradients [C], of one type.
+    scale:
+        The factor, a number or a tensor of one element.
+    gamma, beta:
+        What is written: [C], FLOAT or HALF, of one type.
+    options:
+        There are none.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes, types or scales.
     """
     layer = NormLayer.of_batches("popnn.bn.batchNormParamUpdate", graph, prog, debugContext, options)
     layer.update(gammaDelta, betaDelta, scale, gamma, beta)

@@ -37,12 +37,38 @@ def groupNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each group of channels of each sample of `acts` [N, C, ...].
+    """Mean and inverse standard deviation of each group of channels of each sample; `prog` is extended.
 
-    They are two new vectors [N * numGroups]. There are `numGroups` groups, of `acts.dim(1) / numGroups` channels; which, says the
-    option `groupNormStridedChannelGrouping`, see `groupNormalise`. They have the type of `acts`, FLOAT or HALF; what `eps`,
-    `unbiasedVarEstimate`, `stableAlgo` and `partialsType` mean is told by `poplin.normStatistics`; a `partialsType` smaller than
-    the type of `acts` is ignored. `options` are those of `groupNormalise`. `prog` is extended.
+    How `eps` and the variance go into the deviation is told by `poplin.normStatistics`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    numGroups:
+        How many groups there are, of ``C / numGroups`` channels; which, says the option.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements, else by that number.
+    stableAlgo:
+        Whether the variance is computed of what is left of the activations without the mean, which takes a copy of them.
+    partialsType:
+        The type of both vectors until they get that of `acts`, FLOAT or HALF; one smaller than that of `acts` is ignored.
+    options:
+        As for `groupNormalise`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [N * groups] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`, and groups that the channels cannot be put in.
+    InvalidTileMapping
+        If an element of `acts` has no tile.
     """
     call = "popnn.gn.groupNormStatistics"
     layer = NormLayer.of_groups(call, graph, prog, debugContext, options)
@@ -59,9 +85,26 @@ def groupNormWhiten(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """``(acts - mean) * invStdDev`` as a new tensor; both vectors are those of `groupNormStatistics`, and of the same grouping.
+    """``(acts - mean) * invStdDev`` as a new tensor; `prog` is extended.
 
-    `options` are those of `groupNormalise`. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    mean, invStdDev:
+        Those of `groupNormStatistics`, [N * groups] and of the same grouping.
+    options:
+        As for `groupNormalise`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.gn.groupNormWhiten", graph, prog, debugContext, options)
     return layer.whiten(acts, mean, invStdDev)
@@ -79,14 +122,29 @@ def groupNormalise(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations: two new tensors of the shape of `acts`.
+    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations; `prog` is extended.
 
-    `gamma` and `beta` have an element for each channel, `mean` and `invStdDev` are those of `groupNormStatistics`, and of the same
-    grouping.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    gamma, beta:
+        An element [C] for each channel.
+    mean, invStdDev:
+        Those of `groupNormStatistics`, [N * groups] and of the same grouping.
+    options:
+        ``groupNormStridedChannelGrouping`` (true) says which channels are a group: true puts channel c in group ``c % groups``,
+        false in group ``c // (C / groups)``, as most other libraries do; the number of groups follows from the statistics.
 
-    The option `groupNormStridedChannelGrouping` says which channels are a group: true, the default, puts channel c in group ``c %
-    numGroups``, false in group ``c // (C / numGroups)``, as most other libraries do; the number of groups follows from the
-    statistics. `prog` is extended.
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        The result and the whitened activations, new tensors of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.gn.groupNormalise", graph, prog, debugContext, options)
     return layer.normalise(acts, gamma, beta, mean, invStdDev)
@@ -127,11 +185,36 @@ def groupNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients ``(gamma's, beta's)``, two new vectors [C]: sums over each channel of ``actsWhitened * gradsIn`` and `gradsIn`.
+    """The gradients of gamma and beta: sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`; `prog` is extended.
 
-    `gradsIn` is the gradient of the layer's output. The form with `acts` whitens them first. `partialsType` changes nothing:
-    products are rounded to the type of the activations, and summed in float. `options` are those of `groupNormalise`. `prog` is
-    extended.
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    acts:
+        The activations, which the call whitens, with
+    mean, iStdDev:
+        their statistics [N * groups]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing.
+    options:
+        As for `groupNormalise`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Those of gamma and beta, new vectors [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Products are rounded to the type of the activations, and summed in float.
     """
     layer = NormLayer.of_groups("popnn.gn.groupNormParamGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -178,10 +261,38 @@ def groupNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The gradient of the activations from that of the layer's output, `gradsIn`: a new tensor of their shape and type.
+    """The gradient of the activations from that of the layer's output; `prog` is extended.
 
-    It goes through the statistics too, which are taken with the biased variance. The form with `acts` whitens them first.
-    `partialsType` changes nothing: sums are in float. `options` are those of `groupNormalise`. `prog` is extended.
+    It goes through the statistics too, which are taken with the biased variance.
+
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    invStdDev:
+        The inverse standard deviation [N * groups].
+    gamma:
+        The factors [C].
+    acts:
+        The activations, which the call whitens, with
+    mean:
+        their mean [N * groups]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing: sums are in float.
+    options:
+        As for `groupNormalise`.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the shape and type of `gradsIn`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.gn.groupNormGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -226,9 +337,23 @@ def groupNormParamUpdate(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `scale` is a number, or a tensor of one element.
+    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `prog` is extended.
 
-    `options` are those of `groupNormalise`. `prog` is extended.
+    Parameters
+    ----------
+    gammaDelta, betaDelta:
+        The gradients [C], of one type.
+    scale:
+        The factor, a number or a tensor of one element.
+    gamma, beta:
+        What is written: [C], FLOAT or HALF, of one type.
+    options:
+        As for `groupNormalise`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes, types or scales.
     """
     layer = NormLayer.of_groups("popnn.gn.groupNormParamUpdate", graph, prog, debugContext, options)
     layer.update(gammaDelta, betaDelta, scale, gamma, beta)

@@ -39,11 +39,36 @@ def instanceNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each channel of each sample of `acts` [N, C, ...].
+    """Mean and inverse standard deviation of each channel of each sample; `prog` is extended.
 
-    They are two new vectors [N * C]. They have the type of `acts`, FLOAT or HALF; what `eps`, `unbiasedVarEstimate`, `stableAlgo`
-    and `partialsType` mean is told by `poplin.normStatistics`; a `partialsType` smaller than the type of `acts` is ignored. The
-    option `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    How `eps` and the variance go into the deviation is told by `poplin.normStatistics`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements, else by that number.
+    stableAlgo:
+        Whether the variance is computed of what is left of the activations without the mean, which takes a copy of them.
+    partialsType:
+        The type of both vectors until they get that of `acts`, FLOAT or HALF; one smaller than that of `acts` is ignored.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [N * C] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`.
+    InvalidTileMapping
+        If an element of `acts` has no tile.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormStatistics", graph, prog, debugContext, options)
     return layer.statistics(acts, eps, None, unbiasedVarEstimate, stableAlgo, partialsType)
@@ -59,9 +84,26 @@ def instanceNormWhiten(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """``(acts - mean) * invStdDev`` as a new tensor; both vectors are those of `instanceNormStatistics`.
+    """``(acts - mean) * invStdDev`` as a new tensor; `prog` is extended.
 
-    The option `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    mean, invStdDev:
+        Those of `instanceNormStatistics`, [N * C].
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormWhiten", graph, prog, debugContext, options)
     return layer.whiten(acts, mean, invStdDev)
@@ -79,10 +121,28 @@ def instanceNormalise(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations: two new tensors of the shape of `acts`.
+    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations; `prog` is extended.
 
-    `gamma` and `beta` have an element for each channel, `mean` and `invStdDev` are those of `instanceNormStatistics`. The option
-    `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    gamma, beta:
+        An element [C] for each channel.
+    mean, invStdDev:
+        Those of `instanceNormStatistics`, [N * C].
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        The result and the whitened activations, new tensors of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormalise", graph, prog, debugContext, options)
     return layer.normalise(acts, gamma, beta, mean, invStdDev)
@@ -123,11 +183,36 @@ def instanceNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients ``(gamma's, beta's)``, two new vectors [C]: sums over each channel of ``actsWhitened * gradsIn`` and `gradsIn`.
+    """The gradients of gamma and beta: sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`; `prog` is extended.
 
-    `gradsIn` is the gradient of the layer's output. The form with `acts` whitens them first. `partialsType` changes nothing:
-    products are rounded to the type of the activations, and summed in float. The option `groupNormStridedChannelGrouping` is taken,
-    and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    acts:
+        The activations, which the call whitens, with
+    mean, iStdDev:
+        their statistics [N * C]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Those of gamma and beta, new vectors [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Products are rounded to the type of the activations, and summed in float.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormParamGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -174,11 +259,38 @@ def instanceNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The gradient of the activations from that of the layer's output, `gradsIn`: a new tensor of their shape and type.
+    """The gradient of the activations from that of the layer's output; `prog` is extended.
 
-    It goes through the statistics too, which are taken with the biased variance. The form with `acts` whitens them first.
-    `partialsType` changes nothing: sums are in float. The option `groupNormStridedChannelGrouping` is taken, and changes nothing.
-    `prog` is extended.
+    It goes through the statistics too, which are taken with the biased variance.
+
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    invStdDev:
+        The inverse standard deviation [N * C].
+    gamma:
+        The factors [C].
+    acts:
+        The activations, which the call whitens, with
+    mean:
+        their mean [N * C]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing: sums are in float.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the shape and type of `gradsIn`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -223,9 +335,23 @@ def instanceNormParamUpdate(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `scale` is a number, or a tensor of one element.
+    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `prog` is extended.
 
-    The option `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    gammaDelta, betaDelta:
+        The gradients [C], of one type.
+    scale:
+        The factor, a number or a tensor of one element.
+    gamma, beta:
+        What is written: [C], FLOAT or HALF, of one type.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes, types or scales.
     """
     layer = NormLayer.of_groups("popnn.in_.instanceNormParamUpdate", graph, prog, debugContext, options)
     layer.update(gammaDelta, betaDelta, scale, gamma, beta)
@@ -233,17 +359,58 @@ def instanceNormParamUpdate(  # noqa: PLR0913 (PopLibs' arguments)
 
 @public
 def getFwdFlops(numChannels: int, actsPerChannel: int, computeEstimates: bool) -> int:
-    """`popnn.getNormFwdFlops` of `numChannels` channels, over all samples, of `actsPerChannel` elements each."""
+    """The operations of an instance norm, by `popnn.getNormFwdFlops`.
+
+    Parameters
+    ----------
+    numChannels:
+        The channels of all samples.
+    actsPerChannel:
+        The elements of each of them.
+    computeEstimates:
+        Whether the statistics are computed.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     return getNormFwdFlops(numChannels, numChannels * actsPerChannel, computeEstimates)
 
 
 @public
 def getBwdFlops(numChannels: int, actsPerChannel: int) -> int:
-    """`popnn.getNormBwdFlops`, see `getFwdFlops`."""
+    """The operations of the gradient of an instance norm's activations, by `popnn.getNormBwdFlops`.
+
+    Parameters
+    ----------
+    numChannels:
+        The channels of all samples.
+    actsPerChannel:
+        The elements of each of them.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     return getNormBwdFlops(numChannels, numChannels * actsPerChannel)
 
 
 @public
 def getWuFlops(numChannels: int, actsPerChannel: int) -> int:
-    """`popnn.getNormWuFlops`, see `getFwdFlops`."""
+    """The operations of an instance norm's parameter update, by `popnn.getNormWuFlops`.
+
+    Parameters
+    ----------
+    numChannels:
+        The channels of all samples.
+    actsPerChannel:
+        The elements of each of them.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     return getNormWuFlops(numChannels, numChannels * actsPerChannel)

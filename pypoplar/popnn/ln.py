@@ -35,11 +35,36 @@ def layerNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each sample of `acts` [N, C, ...], over all its channels and places.
+    """Mean and inverse standard deviation of each sample, over all its channels and places; `prog` is extended.
 
-    They are two new vectors [N]. They have the type of `acts`, FLOAT or HALF; what `eps`, `unbiasedVarEstimate`, `stableAlgo` and
-    `partialsType` mean is told by `poplin.normStatistics`; a `partialsType` smaller than the type of `acts` is ignored. The option
-    `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    How `eps` and the variance go into the deviation is told by `poplin.normStatistics`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements, else by that number.
+    stableAlgo:
+        Whether the variance is computed of what is left of the activations without the mean, which takes a copy of them.
+    partialsType:
+        The type of both vectors until they get that of `acts`, FLOAT or HALF; one smaller than that of `acts` is ignored.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [N] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`.
+    InvalidTileMapping
+        If an element of `acts` has no tile.
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormStatistics", graph, prog, debugContext, options)
     return layer.statistics(acts, eps, 1, unbiasedVarEstimate, stableAlgo, partialsType)
@@ -55,9 +80,26 @@ def layerNormWhiten(
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """``(acts - mean) * invStdDev`` as a new tensor; both vectors are those of `layerNormStatistics`.
+    """``(acts - mean) * invStdDev`` as a new tensor; `prog` is extended.
 
-    The option `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    mean, invStdDev:
+        Those of `layerNormStatistics`, [N].
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormWhiten", graph, prog, debugContext, options)
     return layer.whiten(acts, mean, invStdDev)
@@ -75,11 +117,31 @@ def layerNormalise(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations: two new tensors of the shape of `acts`.
+    """``(acts - mean) * invStdDev * gamma + beta``, and the whitened activations; `prog` is extended.
 
-    `gamma` and `beta` have an element for each channel, `mean` and `invStdDev` are those of `layerNormStatistics`. The option
-    `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...].
+    gamma, beta:
+        An element [C] for each channel.
+    mean, invStdDev:
+        Those of `layerNormStatistics`, [N].
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
 
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        The result and the whitened activations, new tensors of the shape and type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import poplin, popnn, program, testing
     >>> def compute(graph, x, gamma, beta):
@@ -131,11 +193,36 @@ def layerNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients ``(gamma's, beta's)``, two new vectors [C]: sums over each channel of ``actsWhitened * gradsIn`` and `gradsIn`.
+    """The gradients of gamma and beta: sums over each channel of ``actsWhitened * gradsIn`` and of `gradsIn`; `prog` is extended.
 
-    `gradsIn` is the gradient of the layer's output. The form with `acts` whitens them first. `partialsType` changes nothing:
-    products are rounded to the type of the activations, and summed in float. The option `groupNormStridedChannelGrouping` is taken,
-    and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    acts:
+        The activations, which the call whitens, with
+    mean, iStdDev:
+        their statistics [N]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Those of gamma and beta, new vectors [C].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+
+    Notes
+    -----
+    Products are rounded to the type of the activations, and summed in float.
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormParamGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -182,11 +269,38 @@ def layerNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The gradient of the activations from that of the layer's output, `gradsIn`: a new tensor of their shape and type.
+    """The gradient of the activations from that of the layer's output; `prog` is extended.
 
-    It goes through the statistics too, which are taken with the biased variance. The form with `acts` whitens them first.
-    `partialsType` changes nothing: sums are in float. The option `groupNormStridedChannelGrouping` is taken, and changes nothing.
-    `prog` is extended.
+    It goes through the statistics too, which are taken with the biased variance.
+
+    Parameters
+    ----------
+    gradsIn:
+        The gradient of the layer's output, FLOAT or HALF [N, C, ...].
+    invStdDev:
+        The inverse standard deviation [N].
+    gamma:
+        The factors [C].
+    acts:
+        The activations, which the call whitens, with
+    mean:
+        their mean [N]; or
+    actsWhitened:
+        the whitened activations instead.
+    partialsType:
+        FLOAT or HALF; it changes nothing: sums are in float.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the shape and type of `gradsIn`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormGradients", graph, prog, debugContext, options)
     layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
@@ -231,9 +345,23 @@ def layerNormParamUpdate(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> None:
-    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `scale` is a number, or a tensor of one element.
+    """``gamma += scale * gammaDelta`` and ``beta += scale * betaDelta``; `prog` is extended.
 
-    The option `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+    Parameters
+    ----------
+    gammaDelta, betaDelta:
+        The gradients [C], of one type.
+    scale:
+        The factor, a number or a tensor of one element.
+    gamma, beta:
+        What is written: [C], FLOAT or HALF, of one type.
+    options:
+        ``groupNormStridedChannelGrouping`` is taken, and changes nothing.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes, types or scales.
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormParamUpdate", graph, prog, debugContext, options)
     layer.update(gammaDelta, betaDelta, scale, gamma, beta)

@@ -42,14 +42,36 @@ def plan(
     beamwidth: int,
     options: Options = None,
 ) -> Plan:
-    """How to spread the search for the likeliest labels of `batchSize` samples of at most `maxTime` steps, with `beamwidth` beams.
+    """How to spread the search for the likeliest labels over tiles: a sample has a tile, whose workers share its beams.
 
-    `inType` is the type of probabilities, FLOAT or HALF; `numClasses`, 2 at least, counts the blank. A sample has a tile, whose
-    workers share its beams. Options:
+    Parameters
+    ----------
+    inType:
+        The type of probabilities, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    maxTime:
+        How many steps a sample has at most.
+    numClasses:
+        How many classes there are, the blank included; 2 at least.
+    beamwidth:
+        How many labels are kept after each step.
+    options:
+        Known are
 
-    - ``partialsType`` ("half", "float") ["float"]: of the probabilities of beams. HALF is for `inType` HALF.
-    - ``availableMemoryProportion`` [0.6]: the part of a tile's memory for the search; `PoplibsError` where that is too little.
-    - ``sortStageGroups``, whole numbers with commas between them, changes nothing: candidates are not sorted in stages.
+        - ``partialsType`` ("float"): the type of the probabilities of beams, "half" or "float"; "half" is for `inType` HALF.
+        - ``availableMemoryProportion`` (0.6): the part of a tile's memory for the search.
+        - ``sortStageGroups``: whole numbers with commas between them; it changes nothing, candidates are not sorted in stages.
+
+    Returns
+    -------
+    Plan
+        For the calls of `popnn.ctc_infer`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes, and where the memory is too little.
     """
     call = "popnn.ctc_infer.plan"
     check_graph(call, graph)
@@ -79,9 +101,30 @@ def createDataInput(
     plan: Plan,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor [maxTime, batchSize, numClasses] of probabilities; a worker has some steps of a sample.
+    """A new tensor of probabilities for the calls of `popnn.ctc_infer`; a worker has some steps of a sample.
 
-    `batchSize` and `numClasses` are those of the plan, `maxTime` at most its.
+    Parameters
+    ----------
+    type:
+        The element type.
+    batchSize:
+        How many samples there are, those of the plan.
+    maxTime:
+        How many steps there are, at most those of the plan.
+    numClasses:
+        How many classes there are, those of the plan.
+    plan:
+        One of `ctc_infer.plan`.
+
+    Returns
+    -------
+    Tensor
+        [maxTime, batchSize, numClasses], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For sizes that are not those of the plan.
     """
     call = "popnn.ctc_infer.createDataInput"
     check_graph(call, graph)
@@ -104,13 +147,41 @@ def beamSearchDecoderLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The `topPaths` likeliest labels of each sample, best first, as a prefix beam search finds them: three new tensors.
+    """The likeliest labels of each sample, best first, as a prefix beam search finds them; `prog` is extended.
 
-    `logProbs` [time, batch, classes] are logarithms of probabilities, `dataLengths` [batch] say how many steps count. Results are
-    the logarithms of the labels' probabilities [batch, topPaths], of the type of `logProbs`, the labels' lengths, and their symbols
-    [batch, topPaths, time], UNSIGNED_INT, which are 0xffffffff behind a label's end. After each step the `beamwidth` likeliest
-    labels are kept. Paths for which there is no label are empty, with -65504. `beamwidth` is the plan's, and `topPaths` at most
-    that; the call has no options. A data length beyond the time is an error of the run.
+    After each step the `beamwidth` likeliest labels are kept. A data length beyond the time is an error of the run.
+
+    Parameters
+    ----------
+    logProbs:
+        Logarithms of probabilities, [time, batch, classes].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    beamwidth:
+        How many labels are kept, as many as in the plan.
+    topPaths:
+        How many are wanted, `beamwidth` at most.
+    plan:
+        One of `ctc_infer.plan` for these sizes.
+    options:
+        There are none.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor, Tensor]
+        The logarithms of the labels' probabilities [batch, topPaths], of the type of `logProbs`; the labels' lengths [batch,
+        topPaths], UNSIGNED_INT; and their symbols [batch, topPaths, time], UNSIGNED_INT, which are 0xffffffff behind a label's
+        end. Paths for which there is no label are empty, with -65504.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and a `beamwidth` that are not those of the plan, a blank beyond the classes, and more paths than
+        beams.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     data = {"logProbs": logProbs}
     return _decoded(graph, data, dataLengths, prog, blankClass, beamwidth, topPaths, plan, debugContext, options)
@@ -129,7 +200,38 @@ def beamSearchDecoderLogits(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`beamSearchDecoderLogProbabilities` of the logarithms of the softmax of `logits`."""
+    """`beamSearchDecoderLogProbabilities` of the logarithms of the softmax of logits; `prog` is extended.
+
+    Parameters
+    ----------
+    logits:
+        What the softmax gets, [time, batch, classes].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    beamwidth:
+        How many labels are kept, as many as in the plan.
+    topPaths:
+        How many are wanted, `beamwidth` at most.
+    plan:
+        One of `ctc_infer.plan` for these sizes.
+    options:
+        There are none.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor, Tensor]
+        As of `beamSearchDecoderLogProbabilities`.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and a `beamwidth` that are not those of the plan, a blank beyond the classes, and more paths than
+        beams.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     data = {"logits": logits}
     return _decoded(graph, data, dataLengths, prog, blankClass, beamwidth, topPaths, plan, debugContext, options)
 

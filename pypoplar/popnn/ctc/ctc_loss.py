@@ -64,19 +64,54 @@ def calcLossAndGradientLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """The negative logarithm of each label's probability, and its gradient: new tensors [batch] and [time, batch, classes].
+    """The negative logarithm of each label's probability, and its gradient; `prog` is extended.
 
-    `logProbs` [time, batch, classes] are logarithms of probabilities, `labels` [batch, symbols] classes without the blank,
-    UNSIGNED_INT as `dataLengths` and `labelLengths` [batch], which say how many steps and symbols of a sample count; steps behind
-    them have gradient 0. `outType` is the type of both results; `prog` is extended. A label that no path gives, as one longer than
-    its data, has a loss of 65504 and a gradient without meaning. A label beyond the classes or equal to the blank, and a length
-    beyond the tensor, are errors of the run. After Graves et al., Connectionist Temporal Classification, 2006. Options:
+    A label that no path gives, as one longer than its data, has a loss of 65504 and a gradient without meaning. A label beyond
+    the classes or equal to the blank, and a length beyond the tensor, are errors of the run.
 
-    - ``includeSoftmaxGradient`` [true]: the gradient is by what a softmax got, ``exp(logProbs)`` less the share of paths
-      through the class; else by `logProbs` themselves.
-    - ``zeroInfinity`` [false]: a loss within ``zeroInfinityRelTolerance`` [0.01] of 65504, or beyond it, becomes 0, and so does its
-      gradient.
+    Parameters
+    ----------
+    outType:
+        The type of both results, that of the plan.
+    logProbs:
+        Logarithms of probabilities, [time, batch, classes]; best of `createDataInput`.
+    labels:
+        The class of each symbol, without the blank: UNSIGNED_INT [batch, symbols].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    labelLengths:
+        How many symbols of each label count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    plan:
+        One of `ctc.plan` for these sizes.
+    options:
+        Known are
 
+        - ``includeSoftmaxGradient`` (true): the gradient is by what a softmax got, ``exp(logProbs)`` less the share of paths
+          through the class; else by `logProbs` themselves.
+        - ``zeroInfinity`` (false): a loss within ``zeroInfinityRelTolerance`` (0.01) of 65504, or beyond it, becomes 0, and so
+          does its gradient.
+        - ``returnReducedCodeletGradient`` raises `MissingFeature`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Losses [batch] and gradients [time, batch, classes], new tensors; steps behind a sample's have gradient 0.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and an `outType` that are not those of the plan, and a blank beyond the classes.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    After Graves et al., "Connectionist Temporal Classification", 2006.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import FLOAT, popnn, program, testing
     >>> def compute(graph, logs, labels, steps, lengths):
@@ -112,7 +147,39 @@ def calcLossAndGradientLogits(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """`calcLossAndGradientLogProbabilities` of the logarithms of the softmax of `logits`; the gradient is by `logits`."""
+    """`calcLossAndGradientLogProbabilities` of the logarithms of the softmax of logits; `prog` is extended.
+
+    Parameters
+    ----------
+    outType:
+        The type of both results, that of the plan.
+    logits:
+        What the softmax gets, [time, batch, classes]; best of `createDataInput`.
+    labels:
+        The class of each symbol, without the blank: UNSIGNED_INT [batch, symbols].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    labelLengths:
+        How many symbols of each label count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    plan:
+        One of `ctc.plan` for these sizes.
+    options:
+        As for `calcLossAndGradientLogProbabilities`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Losses [batch] and gradients by `logits` [time, batch, classes], new tensors.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and an `outType` that are not those of the plan, and a blank beyond the classes.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     program, chosen = _program(
         "popnn.ctc.calcLossAndGradientLogits", graph, outType, {"logits": logits}, labels, dataLengths, labelLengths, prog,
         blankClass, plan, debugContext, options,
@@ -135,7 +202,39 @@ def calcCTCLossLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The loss of `calcLossAndGradientLogProbabilities` alone, which goes forward only."""
+    """The loss of `calcLossAndGradientLogProbabilities` alone, which goes forward only; `prog` is extended.
+
+    Parameters
+    ----------
+    outType:
+        The type of the result, that of the plan.
+    logProbs:
+        Logarithms of probabilities, [time, batch, classes]; best of `createDataInput`.
+    labels:
+        The class of each symbol, without the blank: UNSIGNED_INT [batch, symbols].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    labelLengths:
+        How many symbols of each label count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    plan:
+        One of `ctc.plan` for these sizes.
+    options:
+        As for `calcLossAndGradientLogProbabilities`.
+
+    Returns
+    -------
+    Tensor
+        Losses [batch], a new tensor.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and an `outType` that are not those of the plan, and a blank beyond the classes.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     program, chosen = _program(
         "popnn.ctc.calcCTCLossLogProbabilities", graph, outType, {"logProbs": logProbs}, labels, dataLengths, labelLengths, prog,
         blankClass, plan, debugContext, options,
@@ -157,7 +256,39 @@ def calcCTCLossLogits(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The loss of `calcLossAndGradientLogits` alone, which goes forward only."""
+    """The loss of `calcLossAndGradientLogits` alone, which goes forward only; `prog` is extended.
+
+    Parameters
+    ----------
+    outType:
+        The type of the result, that of the plan.
+    logits:
+        What the softmax gets, [time, batch, classes]; best of `createDataInput`.
+    labels:
+        The class of each symbol, without the blank: UNSIGNED_INT [batch, symbols].
+    dataLengths:
+        How many steps of each sample count: UNSIGNED_INT [batch].
+    labelLengths:
+        How many symbols of each label count: UNSIGNED_INT [batch].
+    blankClass:
+        Which class is the blank.
+    plan:
+        One of `ctc.plan` for these sizes.
+    options:
+        As for `calcLossAndGradientLogProbabilities`.
+
+    Returns
+    -------
+    Tensor
+        Losses [batch], a new tensor.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes, types and an `outType` that are not those of the plan, and a blank beyond the classes.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     program, chosen = _program(
         "popnn.ctc.calcCTCLossLogits", graph, outType, {"logits": logits}, labels, dataLengths, labelLengths, prog, blankClass,
         plan, debugContext, options,

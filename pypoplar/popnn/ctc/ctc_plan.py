@@ -63,9 +63,16 @@ class LossPlan:
 @public
 @frozen(repr=False)
 class Plan:
-    """How a loss (`ctc.plan`) or a search (`ctc_infer.plan`) is spread over tiles.
+    """How a loss or a search is spread over tiles; given by `ctc.plan` and `ctc_infer.plan`.
 
     ``Plan()`` is the empty plan, which no call takes. Plans are equal if they say the same, and have an order.
+
+    Attributes
+    ----------
+    loss:
+        What a plan of a loss says, else None.
+    search:
+        What a plan of a search says, else None.
     """
 
     loss: LossPlan | None = field(default=None, init=False)
@@ -73,7 +80,20 @@ class Plan:
 
     @staticmethod
     def of(loss: LossPlan | None = None, search: SearchPlan | None = None) -> Plan:
-        """A plan that says something."""
+        """A plan that says something, as the planners make it.
+
+        Parameters
+        ----------
+        loss:
+            What it says of a loss.
+        search:
+            What it says of a search.
+
+        Returns
+        -------
+        Plan
+            A plan that is not empty.
+        """
         plan = Plan()
         object.__setattr__(plan, "loss", loss)
         object.__setattr__(plan, "search", search)
@@ -99,15 +119,41 @@ def plan(
     numClasses: int,
     options: Options = None,
 ) -> Plan:
-    """How to spread the loss of `batchSize` samples of at most `maxTime` steps, with labels of at most `maxLabelLength` symbols.
+    """How to spread the loss of connectionist temporal classification over tiles.
 
-    `inType` is the type of probabilities, `outType` that of losses and gradients, FLOAT or HALF; `numClasses` counts the blank.
-    A worker has as many symbols as take the fewest cycles. Options:
+    A worker has as many symbols as take the fewest cycles.
 
-    - ``partialsType`` ("half", "float") ["float"]: of the probabilities of paths. HALF is for `inType` HALF.
-    - ``availableMemoryProportion`` [0.6]: the part of a tile's memory for them; `PoplibsError` where that is too little.
-    - ``enableReducedClassesInLabel`` [false] changes nothing: classes are always gathered by the label.
-    - ``planConstraints`` raises `MissingFeature`.
+    Parameters
+    ----------
+    inType:
+        The type of probabilities, FLOAT or HALF.
+    outType:
+        The type of losses and gradients, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    maxTime:
+        How many steps a sample has at most.
+    maxLabelLength:
+        How many symbols a label has at most.
+    numClasses:
+        How many classes there are, the blank included.
+    options:
+        Known are
+
+        - ``partialsType`` ("float"): the type of the probabilities of paths, "half" or "float"; "half" is for `inType` HALF.
+        - ``availableMemoryProportion`` (0.6): the part of a tile's memory for them.
+        - ``enableReducedClassesInLabel`` (false): it changes nothing, classes are always gathered by the label.
+        - ``planConstraints`` raises `MissingFeature`.
+
+    Returns
+    -------
+    Plan
+        For the calls of `popnn.ctc`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes, and where the memory is too little.
     """
     call = "popnn.ctc.plan"
     check_graph(call, graph)

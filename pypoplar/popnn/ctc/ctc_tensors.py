@@ -29,9 +29,30 @@ def createDataInput(
     plan: Plan,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor [maxTime, batchSize, numClasses] of probabilities; a worker has some steps of a sample.
+    """A new tensor of probabilities for the calls of `popnn.ctc`; a worker has some steps of a sample.
 
-    `batchSize` and `numClasses` are those of the plan, `maxTime` at most its.
+    Parameters
+    ----------
+    type:
+        The element type.
+    batchSize:
+        How many samples there are, those of the plan.
+    maxTime:
+        How many steps there are, at most those of the plan.
+    numClasses:
+        How many classes there are, those of the plan.
+    plan:
+        One of `ctc.plan`.
+
+    Returns
+    -------
+    Tensor
+        [maxTime, batchSize, numClasses], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For sizes that are not those of the plan.
     """
     call = "popnn.ctc.createDataInput"
     check_graph(call, graph)
@@ -88,9 +109,28 @@ def check_data_shape(call: str, shape: list[int], limits: tuple[int, int, int]) 
 def createLabelsInput(
     graph: Graph, type: ElementType, batchSize: int, maxLabelLength: int, plan: Plan, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor [batchSize, maxLabelLength] of labels; calls take those of UNSIGNED_INT.
+    """A new tensor of labels for the calls of `popnn.ctc`.
 
-    `batchSize` is that of the plan, `maxLabelLength` at most its.
+    Parameters
+    ----------
+    type:
+        The element type; calls take labels of UNSIGNED_INT.
+    batchSize:
+        How many samples there are, those of the plan.
+    maxLabelLength:
+        How many symbols there are, at most those of the plan.
+    plan:
+        One of `ctc.plan`.
+
+    Returns
+    -------
+    Tensor
+        [batchSize, maxLabelLength], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For sizes that are not those of the plan.
     """
     call = "popnn.ctc.createLabelsInput"
     check_graph(call, graph)

@@ -30,9 +30,28 @@ MANY = 32  # counts that one worker does not add up
 def calcAccuracy(
     graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str | None = None
 ) -> Program:
-    """The program that adds to `numCorrect` how many rows of `modelOutputs` have their largest element at their label.
+    """The program that counts for how many samples the largest output is the label's; of several the first one counts.
 
-    Shapes and types are those of `calcLoss`; of several largest elements the first one counts.
+    Parameters
+    ----------
+    modelOutputs:
+        FLOAT or HALF [samples, classes].
+    expected:
+        Labels, UNSIGNED_INT or INT [samples].
+    numCorrect:
+        What the program adds to: one UNSIGNED_INT or INT.
+
+    Returns
+    -------
+    Program
+        To be added to a program.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if `numCorrect` cannot be written or is part of another operand.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popnn.calcAccuracy"
     check_samples(call, graph, modelOutputs, expected, debugContext)

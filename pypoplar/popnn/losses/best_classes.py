@@ -23,11 +23,33 @@ TYPES = (FLOAT, HALF, INT, UNSIGNED_INT)
 
 @public
 def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """For each row of the matrix `input` the place of its largest element, the first of several: UNSIGNED_INT [rows].
+    """For each row of a matrix the place of its largest element, the first of several; `prog` is extended.
 
-    `input` is FLOAT, HALF, INT or UNSIGNED_INT, and has columns. Long rows are cut into pieces, for several workers and tiles.
-    `prog` is extended. What NaNs count for depends on where they stand.
+    What NaNs count for depends on where they stand.
 
+    Parameters
+    ----------
+    input:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], with columns.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT [rows].
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape.
+    InvalidTileMapping
+        If an element of `input` has no tile.
+
+    Notes
+    -----
+    Long rows are cut into pieces, for several workers and tiles.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popnn, program, testing
     >>> def compute(graph, x):
@@ -42,27 +64,102 @@ def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None
 
 @public
 def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """For each row of the matrix `input` the place of its smallest element, the first of several; see `argMax`."""
+    """For each row of a matrix the place of its smallest element, the first of several, as `argMax`; `prog` is extended.
+
+    Parameters
+    ----------
+    input:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], with columns.
+
+    Returns
+    -------
+    Tensor
+        UNSIGNED_INT [rows].
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape.
+    InvalidTileMapping
+        If an element of `input` has no tile.
+    """
     return _checked("popnn.argMin", graph, input, prog, "Min", debugContext)[1]
 
 
 @public
 def maxAndArgMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """For each row of the matrix `input` its largest element, of the matrix' type, and its place; see `argMax`."""
+    """For each row of a matrix its largest element and the place of that, as `argMax`; `prog` is extended.
+
+    Parameters
+    ----------
+    input:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], with columns.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        The elements [rows], of the type of `input`, and their places, UNSIGNED_INT [rows].
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape.
+    InvalidTileMapping
+        If an element of `input` has no tile.
+    """
     return _of_type("popnn.maxAndArgMax", graph, input, prog, "Max", debugContext)
 
 
 @public
 def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """For each row of the matrix `input` its smallest element, of the matrix' type, and its place; see `argMax`."""
+    """For each row of a matrix its smallest element and the place of that, as `argMin`; `prog` is extended.
+
+    Parameters
+    ----------
+    input:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], with columns.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        The elements [rows], of the type of `input`, and their places, UNSIGNED_INT [rows].
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape.
+    InvalidTileMapping
+        If an element of `input` has no tile.
+    """
     return _of_type("popnn.minAndArgMin", graph, input, prog, "Min", debugContext)
 
 
 @public
 def topK(graph: Graph, input: Tensor, K: int, sort: bool, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """The `K` largest elements of each row of the matrix `input`, and their places: both [rows, 1, K], the latter UNSIGNED_INT.
+    """The largest elements of each row of a matrix, and their places; `prog` is extended.
 
-    With `sort` the largest comes first, else they stand in any order. `popops.topKWithPermutation` has more. `prog` is extended.
+    `popops.topKWithPermutation` has more.
+
+    Parameters
+    ----------
+    input:
+        FLOAT, HALF, INT or UNSIGNED_INT [rows, columns], with columns.
+    K:
+        How many of each row.
+    sort:
+        Whether the largest comes first; else they stand in any order.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Elements and places, both [rows, 1, K], the latter UNSIGNED_INT.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape, and a K beyond the columns.
+    InvalidTileMapping
+        If an element of `input` has no tile.
     """
     call = "popnn.topK"
     check_call(call, graph, prog, debugContext)

@@ -29,7 +29,15 @@ SMALLEST: dict[ElementType, float] = {FLOAT: 1.17549435e-38, HALF: 5.9605e-8}  #
 
 
 class LossType(Enum):
-    """What a loss measures: the sum of squared differences over 2, or the cross entropy of probabilities."""
+    """What `calcLoss` measures of a sample.
+
+    Attributes
+    ----------
+    SUM_SQUARED_LOSS:
+        The sum of squared differences of outputs and the one-hot label, over 2.
+    CROSS_ENTROPY_LOSS:
+        The negative logarithm of the label's probability.
+    """
 
     SUM_SQUARED_LOSS = "SUM_SQUARED_LOSS"
     CROSS_ENTROPY_LOSS = "CROSS_ENTROPY_LOSS"
@@ -96,16 +104,49 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Program:
     """The program that computes each sample's loss and gradient, and counts right answers.
 
-    `modelOutputs` [samples, classes] (FLOAT or HALF) are probabilities, `expected` [samples] (UNSIGNED_INT or INT)
-    labels. The program writes `loss` [samples] and `deltas` [samples, classes], for CROSS_ENTROPY_LOSS the gradient
-    by what went into the softmax, and *adds* to `numCorrect` (one UNSIGNED_INT or INT) how many rows have their
-    largest output at their label. Where `loss` or `deltas` have no tiles yet, they get those of the outputs.
+    A label that is no class, such as `popops.MASKED_LABEL_CODE` (0xffffffff, or -1), has loss and deltas of 0 and is never
+    right; for SUM_SQUARED_LOSS its one-hot vector is 0, as of PopLibs. Everything is computed in float.
 
-    For CROSS_ENTROPY_LOSS, `modelOutputScaling` says by how much the probabilities are scaled, and deltas are times
-    `deltasScale`; both have one element of the outputs' type. A label that is no class, such as MASKED_LABEL_CODE
-    (0xffffffff, or -1), has loss and deltas of 0 and is never right; for SUM_SQUARED_LOSS its one-hot vector is 0, as PopLibs'.
-    Everything is computed in float. Rows of many classes are cut into pieces, for several workers and tiles.
+    Parameters
+    ----------
+    modelOutputs:
+        Probabilities, FLOAT or HALF [samples, classes].
+    expected:
+        Labels, UNSIGNED_INT or INT [samples].
+    loss:
+        What the losses are written to: [samples] of the type of the outputs. If it has no tiles yet, it gets those of the
+        outputs.
+    deltas:
+        What the gradients are written to: [samples, classes] of the type of the outputs; for CROSS_ENTROPY_LOSS those by what
+        went into the softmax. If it has no tiles yet, it gets those of the outputs.
+    lossType:
+        What a loss measures.
+    deltasScale:
+        What deltas are multiplied by: one element of the type of the outputs, for CROSS_ENTROPY_LOSS.
+    modelOutputScaling:
+        By how much the probabilities are scaled: one element of the type of the outputs, for CROSS_ENTROPY_LOSS.
+    numCorrect:
+        What the program adds to how many rows have their largest output at their label: one UNSIGNED_INT or INT.
 
+    Returns
+    -------
+    Program
+        To be added to a program.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, for scales of SUM_SQUARED_LOSS, and if what is written cannot be, or is part of another
+        operand.
+    InvalidTileMapping
+        If an element of `modelOutputs`, `expected`, `numCorrect` or a scale has no tile.
+
+    Notes
+    -----
+    Rows of many classes are cut into pieces, for several workers and tiles.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popnn, testing
     >>> def compute(graph, outputs, labels, loss, deltas):

@@ -15,9 +15,24 @@ from pypoplar.tracebacks import public
 
 @public
 def logSoftmax(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """The logarithm of the softmax over the last dimension of `t` (FLOAT or HALF), as a new tensor; `prog` is extended.
+    """The logarithm of the softmax over the last dimension, as a new tensor; `prog` is extended.
 
-    ``x - max - log(sum(exp(x - max)))`` of each row, in float, rounded once.
+    It is ``x - max - log(sum(exp(x - max)))`` of each row, in float, rounded once.
+
+    Parameters
+    ----------
+    t:
+        FLOAT or HALF, with a last dimension that has elements.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `t`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and for no rows.
     """
     call = "popnn.logSoftmax"
     check_call(call, graph, prog, debugContext)
@@ -31,7 +46,18 @@ def logSoftmax(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None
 
 @public
 def logSoftmaxInPlace(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
-    """`logSoftmax` of `t` itself."""
+    """The logarithm of the softmax over the last dimension, in the place of a tensor; `prog` is extended.
+
+    Parameters
+    ----------
+    t:
+        What is written: FLOAT or HALF, with a last dimension that has elements.
+
+    Raises
+    ------
+    PoplibsError
+        As for `logSoftmax`; and if `t` holds an element twice or a constant.
+    """
     call = "popnn.logSoftmaxInPlace"
     check_call(call, graph, prog, debugContext)
     check_elements(call, graph, "t", t, debugContext)

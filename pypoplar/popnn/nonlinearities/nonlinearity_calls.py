@@ -37,13 +37,38 @@ def nonLinearity(
     debugContext: str | None = None,
     nonLinearityScaling: bool | None = None,
 ) -> Tensor | tuple[Tensor, float | None]:
-    """A new tensor, shaped and mapped like `t` (FLOAT or HALF), with the non-linearity applied; `prog` is extended.
+    """A new tensor with a non-linearity applied to another; `prog` is extended.
 
-    With `nonLinearityScaling`, True or False, the result is a tuple: the tensor, and what its elements are multiplied by, 62,000
-    for SOFTMAX_SCALED and 1 else, or None for False. Everything is computed in float and rounded once; the powers of a softmax of
-    HALFs are HALFs. A row of a softmax is computed by one worker, or, where that takes fewer cycles, by all tiles that hold some of
-    it.
+    Everything is computed in float and rounded once; the powers of a softmax of HALFs are HALFs.
 
+    Parameters
+    ----------
+    nonLinearityType:
+        Which non-linearity.
+    t:
+        FLOAT or HALF of any shape; of a softmax with a last dimension that has elements.
+    nonLinearityScaling:
+        Whether the scaling is asked for; without it the result is the tensor alone.
+
+    Returns
+    -------
+    Tensor | tuple[Tensor, float | None]
+        A tensor shaped and mapped like `t`. With `nonLinearityScaling`, True or False, it comes with what its elements are
+        multiplied by, 62,000 for SOFTMAX_SCALED and 1 else, or with None for False.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, and for a softmax of no rows.
+    InvalidTileMapping
+        If an element of `t` has no tile.
+
+    Notes
+    -----
+    A row of a softmax is computed by one worker, or, where that takes fewer cycles, by all tiles that hold some of it.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import popnn, program, testing
     >>> def compute(graph, x):
@@ -85,10 +110,30 @@ def nonLinearityInPlace(
     debugContext: str | None = None,
     nonLinearityScaling: bool | None = None,
 ) -> float | None:
-    """Apply the non-linearity to `t` itself, which is FLOAT or HALF; see `nonLinearity`.
+    """Apply a non-linearity to a tensor, in its place, as `nonLinearity`.
 
-    `prog` is extended, or vertices are added to the compute set `cs`, which softmaxes do not fit into. With `nonLinearityScaling`
-    True the result is what elements are multiplied by.
+    Parameters
+    ----------
+    nonLinearityType:
+        Which non-linearity.
+    t:
+        What is written: FLOAT or HALF of any shape.
+    cs:
+        A compute set that vertices are added to instead of `prog`, which is extended; softmaxes take several.
+    nonLinearityScaling:
+        Whether the scaling is asked for.
+
+    Returns
+    -------
+    float | None
+        With `nonLinearityScaling` True what elements are multiplied by, else None.
+
+    Raises
+    ------
+    PoplibsError
+        For another type, a softmax of no rows or in a compute set, and if `t` holds an element twice or a constant.
+    InvalidTileMapping
+        If an element of `t` has no tile.
     """
     non_linearity_in_place("popnn.nonLinearityInPlace", graph, nonLinearityType, t, prog, cs, debugContext)
     return nonLinearityType.scaling if nonLinearityScaling else None

@@ -39,13 +39,34 @@ def nonLinearityInputGradient(
     cs: ComputeSet | None = None,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The gradient by what went into a non-linearity, from the gradient `outGradient` by its results: a new tensor like `act`.
+    """The gradient by what went into a non-linearity, from that by its results.
 
-    `act` are the results of SIGMOID, RELU, TANH and the softmaxes, and what went in of GELU, GELU_ERF, SWISH and HARD_SIGMOID,
-    whose slope is 0.2 between -2.5 and 2.5. Both tensors have one shape and type, FLOAT or HALF. RELU has gradient 0 where its
-    result is 0. It is computed in float and rounded once. The results of SOFTMAX_SCALED are those with the factor of 62,000, and so
-    is the gradient (PopLibs leaves the factor in the sum that it subtracts).
-    `prog` is extended, or vertices are added to the compute set `cs`, which softmaxes do not fit into.
+    It is computed in float and rounded once. RELU has gradient 0 where its result is 0. The results of SOFTMAX_SCALED are those
+    with the factor of 62,000, and so is the gradient (PopLibs leaves the factor in the sum that it subtracts).
+
+    Parameters
+    ----------
+    nonLinearityType:
+        Which non-linearity.
+    act:
+        FLOAT or HALF: the results of SIGMOID, RELU, TANH and the softmaxes, and what went in of GELU, GELU_ERF, SWISH and
+        HARD_SIGMOID, whose slope is 0.2 between -2.5 and 2.5.
+    outGradient:
+        The gradient by the results, of the shape and type of `act`.
+    cs:
+        A compute set that vertices are added to instead of `prog`, which is extended; softmaxes take several.
+
+    Returns
+    -------
+    Tensor
+        A new tensor like `act`.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, two shapes, and a softmax in a compute set.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popnn.nonLinearityInputGradient"
     check_type(call, nonLinearityType)

@@ -8,10 +8,30 @@ SOFTMAX_SCALING = 62000.0  # what SOFTMAX_SCALED's results are multiplied by: Po
 
 
 class NonLinearityType(Enum):
-    """PopLibs' non-linearities. The softmaxes go over the last dimension, the others over every element.
+    """PopLibs' non-linearities; the softmaxes go over the last dimension, the others over every element x.
 
-    SOFTMAX takes powers as they come, SOFTMAX_STABLE first subtracts each row's largest element, and so does SOFTMAX_SCALED, whose
-    results are 62,000 times as large: small HALFs keep more of their bits then.
+    Attributes
+    ----------
+    SIGMOID:
+        ``1 / (1 + exp(-x))``.
+    HARD_SIGMOID:
+        ``0.2 x + 0.5``, held between 0 and 1.
+    RELU:
+        x, or 0 where it is negative.
+    TANH:
+        The hyperbolic tangent of x.
+    GELU:
+        x times the normal distribution's share below x, by an approximation with a hyperbolic tangent.
+    GELU_ERF:
+        The same by the error function.
+    SWISH:
+        ``x / (1 + exp(-x))``.
+    SOFTMAX:
+        ``exp(x)`` over the sum of those of the row; powers are taken as they come.
+    SOFTMAX_STABLE:
+        The same once the largest element of its row is taken from each.
+    SOFTMAX_SCALED:
+        SOFTMAX_STABLE times 62,000: small HALFs keep more of their bits then.
     """
 
     SIGMOID = "SIGMOID"
@@ -27,7 +47,7 @@ class NonLinearityType(Enum):
 
     @property
     def is_softmax(self) -> bool:
-        """Whether it goes over rows."""
+        """Whether it goes over rows, as the softmaxes do."""
         return self.value.startswith("SOFTMAX")
 
     @property

@@ -12,6 +12,48 @@ from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
 
 
+PLAIN = """
+Parameters
+----------
+t:
+    FLOAT or HALF of any shape; of a softmax with a last dimension that has elements.
+nonLinearityScaling:
+    Whether the scaling is asked for; without it the result is the tensor alone.
+
+Returns
+-------
+Tensor | tuple[Tensor, float | None]
+    A tensor shaped and mapped like `t`; with `nonLinearityScaling` also the scaling, see `nonLinearity`.
+
+Raises
+------
+PoplibsError
+    For another type, and for a softmax of no rows.
+InvalidTileMapping
+    If an element of `t` has no tile.
+"""
+IN_PLACE = """
+Parameters
+----------
+t:
+    What is written: FLOAT or HALF of any shape; of a softmax with a last dimension that has elements.
+nonLinearityScaling:
+    Whether the scaling is asked for.
+
+Returns
+-------
+float | None
+    With `nonLinearityScaling` True what elements are multiplied by, else None.
+
+Raises
+------
+PoplibsError
+    For another type, a softmax of no rows, and if `t` holds an element twice or a constant.
+InvalidTileMapping
+    If an element of `t` has no tile.
+"""
+
+
 class NamedNonLinearity(Protocol):
     """A non-linearity with a new tensor as result, with `nonLinearityScaling` followed by its scaling."""
 
@@ -51,7 +93,7 @@ def named(name: str, kind: NonLinearityType) -> NamedNonLinearity:
         return result if nonLinearityScaling is None else (result, kind.scaling if nonLinearityScaling else None)
 
     plain.__name__ = plain.__qualname__ = name
-    plain.__doc__ = f"`nonLinearity` of {kind.value}: a new tensor; `prog` is extended."
+    plain.__doc__ = f"`nonLinearity` of {kind.value}: a new tensor; `prog` is extended.\n{PLAIN}"
     return plain
 
 
@@ -73,7 +115,7 @@ def named_in_place(name: str, kind: NonLinearityType) -> NamedNonLinearityInPlac
         return kind.scaling if nonLinearityScaling else None
 
     in_place.__name__ = in_place.__qualname__ = call
-    in_place.__doc__ = f"`nonLinearityInPlace` of {kind.value}: of `t` itself; `prog` is extended."
+    in_place.__doc__ = f"`nonLinearityInPlace` of {kind.value}: of `t` itself; `prog` is extended.\n{IN_PLACE}"
     return in_place
 
 

@@ -31,12 +31,35 @@ def spatialSoftMax2D(
     disableSoftmax: bool = False,
     debugContext: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The expected place of the largest element of each field of `fields` [F, H, W] (FLOAT or HALF), and the temperature.
+    """The expected place of the largest element of each field, and the temperature; `prog` is extended.
 
-    The first tensor, [F, 2], has for each field the expected y and x, from -1 (the first row or column) to 1 (the last), by the
-    softmax of the field divided by the temperature; the second is the temperature, a new variable on tile 0 that begins as
-    `temperature`, of the type of the fields. With `disableSoftmax` the fields, divided by it, are the probabilities. (PopLibs drops
-    what its softmax gives, and so multiplies the fields themselves.) `prog` is extended; it needs poplin's device code.
+    The call needs poplin's device code, too.
+
+    Parameters
+    ----------
+    fields:
+        FLOAT or HALF [F, H, W], with elements.
+    temperature:
+        What a field is divided by before its softmax, a number above 0.
+    disableSoftmax:
+        Whether the fields, divided by it, are the probabilities already.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        For each field the expected y and x, [F, 2], from -1 (the first row or column) to 1 (the last); and the temperature, a
+        new variable on tile 0 that begins as `temperature`, of the type of the fields.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or shape, and a temperature that is not above 0 and finite.
+    PoplarTypeError
+        For a temperature that is no number.
+
+    Notes
+    -----
+    PopLibs drops what its softmax gives, and so multiplies the fields themselves.
     """
     call = "popnn.spatialSoftMax2D"
     check_call(call, graph, prog, debugContext)

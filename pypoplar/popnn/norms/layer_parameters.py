@@ -13,22 +13,67 @@ from pypoplar.tracebacks import public
 
 @public
 def createNormGamma(graph: Graph, acts: Tensor, debugContext: str | None = None) -> Tensor:
-    """A new vector [C] of the type of `acts` [N, C, ...], with a factor for each channel, on tiles that hold that channel.
+    """A new vector with a factor for each channel of activations, on tiles that hold that channel; it holds nothing yet.
 
-    It holds nothing yet.
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+
+    Returns
+    -------
+    Tensor
+        [C] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank.
     """
     return _vector("popnn.createNormGamma", graph, acts, debugContext, "gamma")
 
 
 @public
 def createNormBeta(graph: Graph, acts: Tensor, debugContext: str | None = None) -> Tensor:
-    """A new vector [C] with what is added to each channel of `acts` [N, C, ...]; see `createNormGamma`."""
+    """A new vector with what is added to each channel of activations, on tiles that hold that channel; it holds nothing yet.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+
+    Returns
+    -------
+    Tensor
+        [C] of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank.
+    """
     return _vector("popnn.createNormBeta", graph, acts, debugContext, "beta")
 
 
 @public
 def createNormParams(graph: Graph, acts: Tensor, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
-    """The two new vectors ``(gamma, beta)`` of `createNormGamma` and `createNormBeta`."""
+    """Two new vectors, gamma and beta, as of `createNormGamma` and `createNormBeta`.
+
+    Parameters
+    ----------
+    acts:
+        FLOAT or HALF [N, C, ...], with tiles.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Gamma and beta [C], of the type of `acts`.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank.
+    """
     call = "popnn.createNormParams"
     return _vector(call, graph, acts, debugContext, "gamma"), _vector(call, graph, acts, debugContext, "beta")
 

@@ -33,12 +33,39 @@ from pypoplar.types import FLOAT, HALF
 def pool(
     graph: Graph, params: PoolParams, in_: Tensor, prog: Sequence, debugContext: str | None = None, options: Options = None
 ) -> Tensor:
-    """The windows of `in_` [samples, channels, field...] pooled: a new tensor [samples, channels, windows...].
+    """The windows of a tensor pooled, as a new tensor; `prog` is extended.
 
-    Windows that have nothing but padding give 0. The sums of HALFs are HALFs, rounded for each place, with the option
-    `useFloatPartialsWhereBeneficial` floats that are rounded once. With `poolUseIntrospectiveMapping` (true) windows are computed
-    where the tensor lies, if the plan's boxes lie on different tiles; `optimizeForSpeed` changes nothing. `prog` is extended.
+    Windows that have nothing but padding give 0. The sums of HALFs are HALFs, rounded for each place, unless an option says
+    otherwise.
 
+    Parameters
+    ----------
+    params:
+        What is computed.
+    in_:
+        [samples, channels, field...], by the parameters.
+    options:
+        Known are
+
+        - ``useFloatPartialsWhereBeneficial`` (false): sums of HALFs are floats that are rounded once.
+        - ``poolUseIntrospectiveMapping`` (true): windows are computed where the tensor lies, if the plan's boxes lie on
+          different tiles.
+        - ``optimizeForSpeed``: it changes nothing.
+
+    Returns
+    -------
+    Tensor
+        [samples, channels, windows...] of the type of `in_`.
+
+    Raises
+    ------
+    PoplibsError
+        For another shape or type.
+    InvalidTileMapping
+        If an element of `in_` has no tile.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from pypoplar import FLOAT, popnn, program, testing
     >>> params = popnn.pooling.PoolParams(popnn.PoolingType.MAX, [4], [2], [2], [0], [0], 1, 1, FLOAT)

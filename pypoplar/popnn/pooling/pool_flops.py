@@ -17,16 +17,37 @@ WORD = 8  # bytes that a tile computes at once
 
 @public
 def getFwdFlops(params: PoolParams) -> int:
-    """Operations of `pool`: one for each place of each window that is no padding, for means one more for each window."""
+    """The operations of `pool`.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the pooling.
+
+    Returns
+    -------
+    int
+        One for each place of each window that is no padding, for means one more for each window.
+    """
     check_params("popnn.pooling.getFwdFlops", params)
     return _flops(params, back=False)
 
 
 @public
 def getBwdFlops(params: PoolParams) -> int:
-    """Operations of `poolInputGradient`: one for each place of each window, for means one more for each place.
+    """The operations of `poolInputGradient`.
 
     PopLibs counts the zeros between the windows of a stride, too.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the pooling.
+
+    Returns
+    -------
+    int
+        One for each place of each window, for means one more for each place.
     """
     check_params("popnn.pooling.getBwdFlops", params)
     return _flops(params, back=True)
@@ -34,7 +55,18 @@ def getBwdFlops(params: PoolParams) -> int:
 
 @public
 def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Cycles of `pool` if each tile did 8 bytes of operations in each cycle."""
+    """The cycles of `pool` if each tile did 8 bytes of operations in each cycle.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the pooling.
+
+    Returns
+    -------
+    float
+        Cycles.
+    """
     check_graph("popnn.pooling.getFwdPerfectCycleCount", graph)
     check_params("popnn.pooling.getFwdPerfectCycleCount", params)
     return getFwdFlops(params) / (WORD // params.dType.size * graph.getTarget().getNumTiles())
@@ -42,7 +74,18 @@ def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
 
 @public
 def getBwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Twice the cycles of `getFwdPerfectCycleCount`, as in PopLibs."""
+    """The cycles of `poolInputGradient` if each tile was busy all the time.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the pooling.
+
+    Returns
+    -------
+    float
+        Twice those of `getFwdPerfectCycleCount`, as in PopLibs.
+    """
     check_graph("popnn.pooling.getBwdPerfectCycleCount", graph)
     check_params("popnn.pooling.getBwdPerfectCycleCount", params)
     return 2 * getFwdPerfectCycleCount(graph, params)

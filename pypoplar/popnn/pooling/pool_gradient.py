@@ -55,11 +55,39 @@ def poolInputGradient(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor:
-    """The gradient by what was pooled, a new tensor [samples, channels, field...], from `pooledGradient`, that by the windows.
+    """The gradient by what was pooled, from that by the windows; `prog` is extended.
 
-    For MAX with `in_`, what was pooled, and `pooled`, its result: the gradient of a window goes to all places that hold its largest
-    element, whole, or with `useScaledGradient` in equal parts. The means and sums need neither; the form with `fwdChansPerGroup`
-    makes a tensor in which so many channels of a place lie side by side. Options are those of `pool`. `prog` is extended.
+    For MAX the gradient of a window goes to all places that hold its largest element; means and sums do not need what was
+    pooled.
+
+    Parameters
+    ----------
+    params:
+        The parameters of `pool`.
+    pooledGradient:
+        The gradient by the windows, [samples, channels, windows...].
+    in_:
+        What was pooled, for MAX.
+    pooled:
+        What `pool` gave, for MAX.
+    useScaledGradient:
+        Whether such places get equal parts of the gradient of MAX, else all of it each.
+    fwdChansPerGroup:
+        How many channels of a place lie side by side in the result, in the form for means and sums.
+    options:
+        As for `pool`.
+
+    Returns
+    -------
+    Tensor
+        A new tensor [samples, channels, field...].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, MAX without what was pooled, and a `fwdChansPerGroup` that does not divide the channels.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     check_pooling(CALL, graph, params, prog, debugContext)
     windows = params.getOutputFieldShape()

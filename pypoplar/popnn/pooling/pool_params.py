@@ -18,7 +18,17 @@ from pypoplar.types import FLOAT, HALF, ElementType
 
 
 class PoolingType(Enum):
-    """The largest element of a window, their mean, or their sum."""
+    """What is taken of a window; padding counts for nothing.
+
+    Attributes
+    ----------
+    MAX:
+        The largest element.
+    AVG:
+        The mean.
+    SUM:
+        The sum.
+    """
 
     MAX = "MAX"
     AVG = "AVG"
@@ -47,12 +57,36 @@ def _numbers(name: str, values: Any, least: int | None) -> tuple[int, ...]:
 @public
 @frozen
 class PoolParams:
-    """What `pool` computes: windows of `kernelShape` over a field of `inputFieldShape`, `stride` apart in each dimension.
+    """What `pool` computes: windows over a field, with what is taken of each.
 
-    `poolingType` says what is taken of a window. `inputTruncationOrPaddingLower` and `inputTruncationOrPaddingUpper` say for each
-    dimension how many places are added before the first and behind the last one, or, where negative, are cut off. What is added
-    counts for nothing: it is not the largest, and means are taken of the other places alone. Tensors have `batchSize` samples of
-    `numChannels` channels, of the type `dType`, FLOAT or HALF.
+    What is added at the ends counts for nothing: it is not the largest, and means are taken of the other places alone.
+
+    Parameters
+    ----------
+    poolingType:
+        What is taken of a window.
+    inputFieldShape:
+        The sizes of the field.
+    kernelShape:
+        The size of a window in each dimension, 1 at least.
+    stride:
+        How far windows are apart in each dimension, 1 at least.
+    inputTruncationOrPaddingLower, inputTruncationOrPaddingUpper:
+        How many places are added before the first and behind the last one of each dimension; negative numbers cut off.
+    numChannels:
+        How many channels there are.
+    batchSize:
+        How many samples there are.
+    dType:
+        The type of tensors, FLOAT or HALF.
+
+    Raises
+    ------
+    PoplibsError
+        For lists of different lengths, another type, smaller numbers, more cut off than there is, and windows larger than the
+        field.
+    PoplarTypeError
+        For fields of another class.
     """
 
     poolingType: PoolingType
@@ -97,15 +131,26 @@ class PoolParams:
             )
 
     def padding(self, dimension: int) -> tuple[int, int]:
-        """What is added at both ends of a dimension."""
+        """How many places are added at both ends of a dimension.
+
+        Parameters
+        ----------
+        dimension:
+            The dimension of the field.
+
+        Returns
+        -------
+        tuple[int, int]
+            Before the first place and behind the last; negative where places are cut off.
+        """
         return self.inputTruncationOrPaddingLower[dimension], self.inputTruncationOrPaddingUpper[dimension]
 
     def getNumFieldDims(self) -> int:
-        """Dimensions of the field."""
+        """How many dimensions the field and the windows have."""
         return len(self.inputFieldShape)
 
     def getOutputFieldShape(self) -> list[int]:
-        """How many windows there are in each dimension."""
+        """How many windows there are in each dimension of the field."""
         return [
             (size + sum(self.padding(dimension)) - self.kernelShape[dimension]) // self.stride[dimension] + 1
             for dimension, size in enumerate(self.inputFieldShape)
@@ -123,7 +168,18 @@ LISTS = {  # the least number of each
 
 @public
 def getOutputFieldShape(params: PoolParams) -> list[int]:
-    """How many windows there are in each dimension of the field."""
+    """How many windows there are in each dimension of the field.
+
+    Parameters
+    ----------
+    params:
+        The parameters of the pooling.
+
+    Returns
+    -------
+    list[int]
+        A number for each dimension.
+    """
     check_params("popnn.pooling.getOutputFieldShape", params)
     return params.getOutputFieldShape()
 

@@ -22,7 +22,19 @@ from pypoplar.types import ElementType
 
 
 class BasicGruCellUnit(IntEnum):
-    """The gates of a cell, and the candidate for its output."""
+    """The units of a GRU cell: its gates, and the candidate for its output.
+
+    Attributes
+    ----------
+    BASIC_GRU_CELL_RESET_GATE:
+        How much of the output before goes into the candidate.
+    BASIC_GRU_CELL_UPDATE_GATE:
+        How much of the output before stays.
+    BASIC_GRU_CELL_CANDIDATE:
+        What the rest of the output becomes.
+    BASIC_GRU_CELL_NUM_UNITS:
+        How many units there are.
+    """
 
     BASIC_GRU_CELL_RESET_GATE = 0
     BASIC_GRU_CELL_UPDATE_GATE = 1

@@ -23,7 +23,21 @@ from pypoplar.types import ElementType
 
 
 class BasicLstmCellUnit(IntEnum):
-    """The gates of a cell, and the candidate for its state."""
+    """The units of an LSTM cell: its gates, and the candidate for its state.
+
+    Attributes
+    ----------
+    BASIC_LSTM_CELL_FORGET_GATE:
+        How much of the state before stays.
+    BASIC_LSTM_CELL_INPUT_GATE:
+        How much of the candidate is added.
+    BASIC_LSTM_CELL_CANDIDATE:
+        What is added to the state.
+    BASIC_LSTM_CELL_OUTPUT_GATE:
+        How much of the state is the output.
+    BASIC_LSTM_CELL_NUM_UNITS:
+        How many units there are.
+    """
 
     BASIC_LSTM_CELL_FORGET_GATE = 0
     BASIC_LSTM_CELL_INPUT_GATE = 1

@@ -50,12 +50,34 @@ def roiAlignFwd(
     params: roiAlignParams,
     debugContext: str | None = None,
 ) -> Tensor:
-    """What boxes have of images, as fields of one size: a new tensor [boxes, channels, alignedHeight, alignedWidth].
+    """What boxes have of images, as fields of one size; `prog` is extended.
 
-    `bottomData` [images, channels, height, width] and `bottomRois` [boxes, 4], each (x1, y1, x2, y2), are of one type, FLOAT or
-    HALF; `bottomBatchIndex` [boxes] of INT says which image each box is of. An index of no image ends the run with an error. A
-    sample more than one place outside of its image counts as 0, as in ONNX and in PopLibs' own tests (its codelet takes the first
-    place instead where a sample is before it). Samples are summed in float, HALFs are rounded once. `prog` is extended.
+    An index of no image ends the run with an error. A sample more than one place outside of its image counts as 0, as in ONNX
+    and in PopLibs' own tests (its codelet takes the first place instead where a sample is before it). Samples are summed in
+    float, HALFs are rounded once.
+
+    Parameters
+    ----------
+    bottomData:
+        The images, FLOAT or HALF [images, channels, height, width].
+    bottomRois:
+        The boxes [boxes, 4], each (x1, y1, x2, y2), of the type of `bottomData`.
+    bottomBatchIndex:
+        Which image each box is of, INT [boxes].
+    params:
+        What a box becomes.
+
+    Returns
+    -------
+    Tensor
+        A new tensor [boxes, channels, alignedHeight, alignedWidth] of the type of `bottomData`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and boxes of images without places.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popnn.experimental.roiAlignFwd"
     check_call(call, graph, prog, debugContext)
@@ -82,9 +104,28 @@ def roiAlignInputGradient(
     params: roiAlignParams,
     debugContext: str | None = None,
 ) -> Tensor:
-    """The gradient by `bottomData`, a new tensor of its shape, from that by what `roiAlignFwd` gave, `topDataGrad`.
+    """The gradient by the images, from that by what `roiAlignFwd` gave; `prog` is extended.
 
-    The other arguments are those of `roiAlignFwd`. Of `bottomData`, which may have no tiles, nothing is read but its shape.
+    Parameters
+    ----------
+    bottomData:
+        The images, of which nothing is read but shape and type; they may have no tiles.
+    bottomRois, bottomBatchIndex:
+        As for `roiAlignFwd`.
+    topDataGrad:
+        The gradient, [boxes, channels, alignedHeight, alignedWidth].
+    params:
+        What a box becomes.
+
+    Returns
+    -------
+    Tensor
+        A new tensor of the shape and type of `bottomData`.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
     """
     call = "popnn.experimental.roiAlignInputGradient"
     check_call(call, graph, prog, debugContext)

@@ -15,11 +15,30 @@ from pypoplar.tracebacks import public
 @public
 @frozen
 class roiAlignParams:
-    """What a box becomes: `alignedHeight_` x `alignedWidth_` bins, each the mean of `samplingRatio_` x `samplingRatio_` samples.
+    """What a box becomes: bins, each the mean of some samples, for `roiAlignFwd`.
 
-    The coordinates of boxes are multiplied by `spatialScale_`, which makes places of them. With `aligned_` half a place is
-    subtracted then, so that whole numbers are the corners of places, not their middles; without, boxes are one place wide and
-    high at least. The constructor calls the bins `poolH` and `poolW`.
+    Its fields are `samplingRatio_`, `alignedHeight_`, `alignedWidth_`, `aligned_` and `spatialScale_`.
+
+    Parameters
+    ----------
+    samplingRatio:
+        A bin has this number squared of samples, 1 at least.
+    poolH:
+        How many bins a box has from top to bottom, 1 at least.
+    poolW:
+        How many it has from left to right, 1 at least.
+    aligned:
+        Whether half a place is subtracted from coordinates, so that whole numbers are the corners of places, not their middles;
+        else boxes are one place wide and high at least.
+    spatialScale:
+        What the coordinates of boxes are multiplied by, which makes places of them; above 0.
+
+    Raises
+    ------
+    PoplibsError
+        For smaller numbers, and a scale that is not finite.
+    PoplarTypeError
+        For other classes.
     """
 
     samplingRatio_: int = field(alias="samplingRatio")
