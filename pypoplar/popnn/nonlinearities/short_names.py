@@ -11,7 +11,6 @@ from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
 
-
 PLAIN = """
 Parameters
 ----------

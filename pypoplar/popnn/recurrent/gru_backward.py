@@ -82,9 +82,40 @@ def gruBwd(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """The gradients of the initial output, of the input, and of what goes into the units of each step; `prog` is extended.
 
-    `fwdIntermediatesSeq` and `fwdOutput` are those of `gruFwd`, with the option `inferenceOnly` false in both calls; the arguments
-    of the same names are the same. `gradLayerNext` has the shape of `fwdOutput`. The input's gradient is None unless
-    ``params.calcInputGradients``. The last, [steps, 3 or with `resetAfter` 4, batch, layerSizes[1]], is for `gruWU`.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `gruFwd`.
+    fwdIntermediatesSeq:
+        What `gruFwd` kept, with the option ``inferenceOnly`` false in both calls.
+    weights:
+        Weights and biases.
+    fwdInputSeq:
+        The input, as in `gruFwd`.
+    fwdOutput:
+        The output of `gruFwd`.
+    gradLayerNext:
+        The gradient of that, of its shape.
+    realTimeSteps:
+        As in `gruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None, Tensor]
+        The gradients of the initial output [batch, layerSizes[1]] and of the input [steps, batch, layerSizes[0]], None unless
+        ``params.calcInputGradients``; and [steps, 3, batch, layerSizes[1]], or 4 with ``params.resetAfter``, for `gruWU`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
     """
     call = "popnn.gru.gruBwd"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
@@ -144,7 +175,44 @@ def auGruBwd(  # noqa: PLR0913 (PopLibs' arguments)
     options_: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-    """`gruBwd` of `auGruFwd`, with the gradient [batch, steps] of the scores `attentions` at the end; `prog` is extended."""
+    """`gruBwd` of `auGruFwd`, with the gradient of the attention scores; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `auGruFwd`.
+    fwdIntermediatesSeq:
+        What `auGruFwd` kept, with the option ``inferenceOnly`` false in both calls.
+    weights:
+        Weights and biases.
+    fwdInputSeq:
+        The input, as in `auGruFwd`.
+    fwdOutput:
+        The output of `auGruFwd`.
+    gradLayerNext:
+        The gradient of that, of its shape.
+    attentions:
+        The scores, as in `auGruFwd`.
+    realTimeSteps:
+        As in `auGruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None, Tensor, Tensor]
+        As of `gruBwd`, and the gradient of the scores, [batch, steps].
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
+    """
     call = "popnn.gru.auGruBwd"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediatesSeq, fwdInputSeq, fwdOutput)
@@ -201,7 +269,43 @@ def gruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     options_: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor | None, GruWeights]:
-    """`gruBwd` and `gruWU`: the gradients of the initial output, of the input, and of the weights; `prog` is extended."""
+    """The gradients of the initial output, of the input, and of the weights: `gruBwd` and `gruWU`; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `gruFwd`.
+    fwdIntermediates:
+        What `gruFwd` kept, with the option ``inferenceOnly`` false in both calls.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `gruFwd`.
+    output:
+        The output of `gruFwd`.
+    outputGrad:
+        The gradient of that, of its shape.
+    realTimeSteps:
+        As in `gruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None, GruWeights]
+        Of the initial output [batch, layerSizes[1]], of the input [steps, batch, layerSizes[0]], None unless
+        ``params.calcInputGradients``, and of weights and biases.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
+    """
     call = "popnn.gru.gruBwdWithWU"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
@@ -260,7 +364,44 @@ def auGruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     options_: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor | None, GruWeights, Tensor]:
-    """`auGruBwd` and `auGruWU`: gradients of initial output, input, weights and attention scores; `prog` is extended."""
+    """Gradients of initial output, input, weights and attention scores: `auGruBwd` and `auGruWU`; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `auGruFwd`.
+    fwdIntermediates:
+        What `auGruFwd` kept, with the option ``inferenceOnly`` false in both calls.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `auGruFwd`.
+    output:
+        The output of `auGruFwd`.
+    outputGrad:
+        The gradient of that, of its shape.
+    attentions:
+        The scores, as in `auGruFwd`.
+    realTimeSteps:
+        As in `auGruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None, GruWeights, Tensor]
+        As of `gruBwdWithWU`, and the gradient of the scores, [batch, steps].
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
+    """
     call = "popnn.gru.auGruBwdWithWU"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
@@ -285,7 +426,40 @@ def gruWU(  # noqa: PLR0913 (PopLibs' arguments)
     options_: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> GruWeights:
-    """The gradients of weights and biases; `bwdIntermediates` are those of `gruBwd`. `prog` is extended."""
+    """The gradients of weights and biases; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `gruFwd`.
+    fwdIntermediates:
+        What `gruFwd` kept.
+    bwdIntermediates:
+        The last result of `gruBwd`.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `gruFwd`.
+    output:
+        The output of `gruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    GruWeights
+        Of the shapes of `weights`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
+    """
     layer = GruLayer.read("popnn.gru.gruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
     return GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output).checked_of_weights(bwdIntermediates, prog)
 
@@ -305,7 +479,40 @@ def auGruWU(  # noqa: PLR0913 (PopLibs' arguments)
     options_: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> GruWeights:
-    """The gradients of weights and biases; `bwdIntermediates` are those of `auGruBwd`. `prog` is extended."""
+    """The gradients of weights and biases of a layer with attention; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdOutputInit:
+        The output before the first step, as in `auGruFwd`.
+    fwdIntermediates:
+        What `auGruFwd` kept.
+    bwdIntermediates:
+        The third result of `auGruBwd`.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `auGruFwd`.
+    output:
+        The output of `auGruFwd`.
+    options_:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    GruWeights
+        Of the shapes of `weights`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, and with the option ``inferenceOnly``, which is true by default.
+    """
     layer = GruLayer.read("popnn.gru.auGruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
     return GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output).checked_of_weights(bwdIntermediates, prog)
 

@@ -9,14 +9,46 @@ from pypoplar.tracebacks import public
 
 @public
 def getBasicGruCellFwdFlops(params: GruParams) -> int:
-    """Operations of a forward pass: those of the products, and 5 for each element of an output; non-linearities do not count."""
+    """The operations of a forward pass; non-linearities do not count.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Those of the products, and 5 for each element of an output.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.gru.getBasicGruCellFwdFlops", params)
     return _outputs(params) * (2 * GRU_UNITS * sum(params.rnn.layerSizes) + 5)
 
 
 @public
 def getBasicGruCellBwdFlops(params: GruParams) -> int:
-    """Operations of a backward pass: those of the products, and 8 for each element of an output; non-linearities do not count."""
+    """The operations of a backward pass; non-linearities do not count.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Those of the products, and 8 for each element of an output.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.gru.getBasicGruCellBwdFlops", params)
     size, out = params.rnn.layerSizes
     read = out + (size if params.calcInputGradients else 0)
@@ -25,7 +57,23 @@ def getBasicGruCellBwdFlops(params: GruParams) -> int:
 
 @public
 def getBasicGruCellWuFlops(params: GruParams) -> int:
-    """Operations of the gradients of weights and biases."""
+    """The operations of the gradients of weights and biases.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.gru.getBasicGruCellWuFlops", params)
     return _outputs(params) * 2 * GRU_UNITS * (sum(params.rnn.layerSizes) + 1)
 

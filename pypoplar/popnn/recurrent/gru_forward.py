@@ -63,15 +63,48 @@ def gruFwd(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> tuple[Tensor, Tensor | None]:
     """The layer's output, and what `gruBwd` needs of each step; `fwdProg` is extended.
 
-    `in_` is [steps, batch, layerSizes[0]], `stateInit` [batch, layerSizes[1]]. The output is [steps, batch, layerSizes[1]], or
-    without ``params.outputFullSequence`` that of each sample's last step alone. What the backward pass needs is None unless the
-    option `inferenceOnly`, true by default, is false. With gates r and u and the candidate c the output is ``u h + (1 - u) c`` of
-    the one before, h; the candidate is that of the input and of ``r h``, or with ``params.resetAfter`` r is applied to the product
-    of h.
+    With gates r and u and the candidate c the output is ``u h + (1 - u) c`` of the one before, h; the candidate is that of the
+    input and of ``r h``, or with ``params.resetAfter`` r is applied to the product of h. Outputs behind a sample's last step
+    are zeros.
 
-    The input of all steps is multiplied by its weights at once, before the loop. `realTimeSteps` says as
-    ``params.rnn.varTimeSteps`` how many steps of each sample are computed; outputs behind them are zeros. `options` are those of
-    `createInput`.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    stateInit:
+        The output before the first step, [batch, layerSizes[1]].
+    in_:
+        The input, [steps, batch, layerSizes[0]].
+    weights:
+        Weights and biases.
+    fwdProg:
+        The Sequence that is extended.
+    realTimeSteps:
+        How many steps of each sample are computed, as ``varTimeSteps`` of `popnn.rnn.RnnParams`, where ``params.rnn`` does not
+        say so.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None]
+        The output [steps, batch, layerSizes[1]], or without ``params.outputFullSequence`` that of each sample's last step,
+        [batch, layerSizes[1]]; and what the backward pass needs, [steps, matrices, batch, layerSizes[1]], None unless the
+        option ``inferenceOnly`` is false.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, and steps in `params` and `realTimeSteps`.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    The input of all steps is multiplied by its weights at once, before the loop. The cell is that of Cho et al., "Learning
+    Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", 2014.
     """
     layer = GruLayer.read("popnn.gru.gruFwd", graph, params, fwdProg, weights, realTimeSteps, debugContext, options, planningCache)
     return forward_pass(layer, stateInit, in_, None, fwdProg)
@@ -120,7 +153,39 @@ def auGruFwd(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> tuple[Tensor, Tensor | None]:
     """`gruFwd` with attention: a step's update gate is multiplied by ``1 - attScores[sample, step]``.
 
-    `attScores` [batch, steps] is best of `createAttention`.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    stateInit:
+        The output before the first step, [batch, layerSizes[1]].
+    in_:
+        The input, [steps, batch, layerSizes[0]].
+    weights:
+        Weights and biases.
+    attScores:
+        The scores, [batch, steps]; best of `createAttention`.
+    fwdProg:
+        The Sequence that is extended.
+    realTimeSteps:
+        How many steps of each sample are computed, as ``varTimeSteps`` of `popnn.rnn.RnnParams`, where ``params.rnn`` does not
+        say so.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor | None]
+        As of `gruFwd`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, and steps in `params` and `realTimeSteps`.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
     """
     call = "popnn.gru.auGruFwd"
     layer = GruLayer.read(call, graph, params, fwdProg, weights, realTimeSteps, debugContext, options, planningCache)

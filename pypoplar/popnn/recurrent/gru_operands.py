@@ -27,13 +27,30 @@ def createInput(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [steps, batch, layerSizes[0]] for the input of a layer; it lies as the left operand of the product of all steps.
+    """A new tensor for the input of a layer, which lies as the left operand of the product of all steps.
 
-    `options` of all calls of `popnn.gru`:
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        Of all calls of `popnn.gru`:
 
-    - `availableMemoryProportion` and `partialsType` ("float", the default, or "half"): of the products, as in `poplin.matMul`;
-    - `inferenceOnly` (true): nothing is kept for a backward pass;
-    - `numShards` and `rnnCodeReuse` change nothing: sequences are spread over all tiles.
+        - ``availableMemoryProportion`` and ``partialsType`` ("float", or "half"): of the products, as in `poplin.matMul`.
+        - ``inferenceOnly`` (true): nothing is kept for a backward pass.
+        - ``numShards`` and ``rnnCodeReuse``: they change nothing, sequences are spread over all tiles.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [steps, batch, layerSizes[0]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
     """
     chosen = _read("popnn.gru.createInput", graph, params, debugContext, options, planningCache)
     steps, batch, (size, out) = params.rnn.maxTimeSteps, params.rnn.batchSize, params.rnn.layerSizes
@@ -51,7 +68,27 @@ def createInitialState(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, layerSizes[1]] for the output before the first step; it holds nothing yet."""
+    """A new tensor for the output before the first step; it holds nothing yet.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    cache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [batch, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.gru.createInitialState", graph, params, debugContext, options, cache)
     layout = StepLayout.of(graph, 1, params.rnn.batchSize, params.rnn.layerSizes[1])
     return layout.shaped(layout.create(graph, params.rnn.dataType, 1, below(debugContext, "initialOutput")))[0][0]
@@ -65,9 +102,26 @@ def createWeightsKernel(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """New weights ``(of the input [3, layerSizes[0], layerSizes[1]], of the output [3, layerSizes[1], layerSizes[1]])``.
+    """New weights of the input and of the output before, which lie as the products need them.
 
-    They lie as the products of all steps, and of a step, need them.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        [3, layerSizes[0], layerSizes[1]] and [3, layerSizes[1], layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
     """
     chosen = _read("popnn.gru.createWeightsKernel", graph, params, debugContext, options, planningCache)
     type, steps, batch = params.rnn.dataType, params.rnn.maxTimeSteps, params.rnn.batchSize
@@ -93,7 +147,27 @@ def createWeightsBiases(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """New biases [3, layerSizes[1]], or with ``params.resetAfter`` [3, 2, layerSizes[1]]."""
+    """New biases of the three units of a layer; they hold nothing yet.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [3, layerSizes[1]], or with ``params.resetAfter`` [3, 2, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.gru.createWeightsBiases", graph, params, debugContext, options, planningCache)
     biases = graph.addVariable(params.rnn.dataType, _biases_shape(params), below(debugContext, "biases"))
     mapTensorLinearly(graph, biases)
@@ -108,14 +182,52 @@ def createWeights(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> GruWeights:
-    """The new tensors of `createWeightsKernel` and `createWeightsBiases`."""
+    """The new tensors of `createWeightsKernel` and `createWeightsBiases`.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    GruWeights
+        Weights and biases, which hold nothing yet.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     of_input, of_output = createWeightsKernel(graph, params, debugContext, options, planningCache)
     return GruWeights(of_input, of_output, createWeightsBiases(graph, params, debugContext, options, planningCache))
 
 
 @public
 def createAttention(graph: Graph, params: GruParams, debugContext: str | None = None, options: Options = None) -> Tensor:
-    """A new tensor [batch, steps] for attention scores of `auGruFwd`, all steps of a sample on one tile."""
+    """A new tensor for attention scores of `auGruFwd`, all steps of a sample on one tile.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+
+    Returns
+    -------
+    Tensor
+        [batch, steps], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.gru.createAttention", graph, params, debugContext, options, None)
     layout = StepLayout.of(graph, 1, params.rnn.batchSize, 1)
     rows = layout.create(graph, params.rnn.dataType, params.rnn.maxTimeSteps, below(debugContext, "attention"))

@@ -57,11 +57,36 @@ def getDefaultBasicGruCellOrder() -> list[BasicGruCellUnit]:
 class GruParams:
     """A GRU layer: sizes, and how it is computed.
 
-    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those: to set one sets that of
-    `rnn` (PopLibs: nothing). Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
-    `calcInputGradients`, `cellOrder` (of units in weights and biases), `resetAfter` (the reset gate is applied behind the
-    candidate's product with the output before, which has a bias of its own then), `activation` of the candidate and
-    `recurrentActivation` of gates: TANH, SIGMOID, HARD_SIGMOID or RELU. ``GruParams(other)`` is a copy.
+    The field `rnn` has the sizes, a `popnn.rnn.RnnParams`; to set `dataType`, `batchSize`, `timeSteps` or `layerSizes` sets
+    that of `rnn` (PopLibs: nothing). Further fields to be set: `outputFullSequence` (true: the output of each step is the
+    result, else that of the last), `calcInputGradients` (true), `cellOrder` (of units in weights and biases) and `resetAfter`
+    (false; true applies the reset gate behind the candidate's product with the output before, which has a bias of its own
+    then).
+
+    Parameters
+    ----------
+    other:
+        Parameters that are copied, instead of all others.
+    dataType:
+        The type of all tensors, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    layerSizes:
+        How many elements of a step and sample go in, and how many come out.
+    timeSteps:
+        How many steps there are; beside `maxTimeSteps` a tensor of how many are computed, as ``varTimeSteps`` of
+        `popnn.rnn.RnnParams`, or None.
+    maxTimeSteps:
+        How many steps there are at most.
+    activation:
+        The non-linearity of the candidate: TANH, SIGMOID, HARD_SIGMOID or RELU.
+    recurrentActivation:
+        That of the gates.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes. Non-linearities are looked at by calls.
     """
 
     rnn: RnnParams
@@ -135,7 +160,22 @@ class GruParams:
         return f"GruParams({self.rnn!r})"
 
     def check_of(self, call: str, graph: Graph) -> None:
-        """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
+        """Whether the fields make a layer of the graph; every call that takes parameters does so.
+
+        Parameters
+        ----------
+        call:
+            The call that asks, for the message.
+
+        Raises
+        ------
+        PoplibsError
+            For the first field that does not fit.
+        PoplarTypeError
+            For a field of another class.
+        MissingFeature
+            For another non-linearity.
+        """
         check_sizes(call, graph, self.rnn)
         for name in ("outputFullSequence", "calcInputGradients", "resetAfter"):
             check_flag(call, name, getattr(self, name))
@@ -153,10 +193,17 @@ class GruParams:
 @public
 @define
 class GruWeights:
-    """Parameters of a layer, or their gradients, of its three units each.
+    """Weights and biases of a layer, or their gradients, of its three units each in ``params.cellOrder``.
 
-    `inputWeights` are [3, layerSizes[0], layerSizes[1]], `outputWeights` [3, layerSizes[1], layerSizes[1]], `biases`
-    [3, layerSizes[1]], or with `resetAfter` [3, 2, layerSizes[1]]: of the input's product, and of that of the output before.
+    Parameters
+    ----------
+    inputWeights:
+        [3, layerSizes[0], layerSizes[1]].
+    outputWeights:
+        [3, layerSizes[1], layerSizes[1]].
+    biases:
+        [3, layerSizes[1]], or with ``params.resetAfter`` [3, 2, layerSizes[1]]: of the input's product, and of that of the
+        output before.
     """
 
     inputWeights: Tensor | None = None

@@ -85,10 +85,46 @@ def lstmBwd(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> tuple[LstmState, Tensor | None, Tensor]:
     """The gradients of the initial state, of the input, and of what goes into the gates of each step; `prog` is extended.
 
-    `fwdIntermediates` and `output` are those of `lstmFwd`, of which the other arguments are the same. `outputGrad` has the shape of
-    `output`; `lastStepStateGrad`, or `lastCellStateGrad`, is the gradient of the state after the last step, None for none: with
-    `varTimeSteps` there is none. The input's gradient [steps, batch, layerSizes[0]] is None unless ``params.calcInputGradients``;
-    it is one product after the loop. The last, [steps, 4, batch, layerSizes[1]] in ``params.cellOrder``, is for `lstmWU`.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdStateInit:
+        Output and cell state before the first step, as in `lstmFwd`.
+    fwdIntermediates:
+        What `lstmFwd` kept.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `lstmFwd`.
+    output:
+        The output of `lstmFwd`.
+    outputGrad:
+        The gradient of that, of its shape.
+    lastStepStateGrad:
+        The gradient of the state after the last step, each part or both None for none.
+    lastCellStateGrad:
+        That of the cell state alone.
+    options:
+        Those of `lstmFwd`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[LstmState, Tensor | None, Tensor]
+        The gradients of the initial state and of the input [steps, batch, layerSizes[0]], None unless
+        ``params.calcInputGradients``; and [steps, 4, batch, layerSizes[1]] in ``params.cellOrder``, for `lstmWU`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, a gradient of the last state with ``varTimeSteps``, and with the option ``inferenceOnly``.
+
+    Notes
+    -----
+    The gradient of the input is one product after the loop.
     """
     state = lastStepStateGrad if lastCellStateGrad is None else LstmState(None, lastCellStateGrad)
     pass_ = LstmBackward.read(
@@ -115,7 +151,41 @@ def lstmWU(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> LstmWeights:
     """The gradients of weights and biases, to be added to them as an optimiser says; `prog` is extended.
 
-    `bwdIntermediates` are the last of `lstmBwd`. The gradients of all weights are one product over all steps and samples.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdStateInit:
+        Output and cell state before the first step, as in `lstmFwd`.
+    fwdIntermediates:
+        What `lstmFwd` kept.
+    bwdIntermediates:
+        The last result of `lstmBwd`.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `lstmFwd`.
+    output:
+        The output of `lstmFwd`.
+    options:
+        Those of `lstmFwd`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    LstmWeights
+        Of the shapes of `weights`.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, a gradient of the last state with ``varTimeSteps``, and with the option ``inferenceOnly``.
+
+    Notes
+    -----
+    The gradients of all weights are one product over all steps and samples.
     """
     pass_ = LstmBackward.read("popnn.lstm.lstmWU", graph, params, prog, fwdStateInit, weights, debugContext, options, planningCache)
     pass_.check_kept(fwdIntermediates, input, output)
@@ -172,7 +242,45 @@ def lstmBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[LstmState, Tensor | None, LstmWeights]:
-    """`lstmBwd` and `lstmWU`: the gradients of the initial state, of the input, and of the weights; `prog` is extended."""
+    """The gradients of the initial state, of the input, and of the weights: `lstmBwd` and `lstmWU`; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    fwdStateInit:
+        Output and cell state before the first step, as in `lstmFwd`.
+    fwdIntermediates:
+        What `lstmFwd` kept.
+    weights:
+        Weights and biases.
+    input:
+        The input, as in `lstmFwd`.
+    output:
+        The output of `lstmFwd`.
+    outputGrad:
+        The gradient of that, of its shape.
+    lastStepStateGrad:
+        The gradient of the state after the last step, each part or both None for none.
+    lastCellStateGrad:
+        That of the cell state alone.
+    options:
+        Those of `lstmFwd`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[LstmState, Tensor | None, LstmWeights]
+        Of the initial state, of the input [steps, batch, layerSizes[0]], None unless ``params.calcInputGradients``, and of
+        weights and biases.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, other shapes and types, tensors that are not of one forward pass with these
+        parameters, a gradient of the last state with ``varTimeSteps``, and with the option ``inferenceOnly``.
+    """
     state = lastStepStateGrad if lastCellStateGrad is None else LstmState(None, lastCellStateGrad)
     call = "popnn.lstm.lstmBwdWithWU"
     pass_ = LstmBackward.read(call, graph, params, prog, fwdStateInit, weights, debugContext, options, planningCache)

@@ -13,10 +13,27 @@ from pypoplar.tracebacks import public
 
 @public
 def getMatMulPrePlanParameters(params: LstmParams, opts: Options) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of a step, as pairs of parameters and options for `poplin.preplan`; `opts` are those of `createInput`.
+    """The products of a step, for `poplin.preplan`.
 
-    They are those of the forward pass and, unless `inferenceOnly`, of the backward pass and of the weight update, of input and
-    output together (PopLibs: twice the input).
+    They are those of the forward pass and, unless ``inferenceOnly``, of the backward pass and of the weight update, of input
+    and output together (PopLibs: twice the input).
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    opts:
+        Options as for `createInput`.
+
+    Returns
+    -------
+    list[tuple[MatMulParams, dict[str, object]]]
+        Parameters and options of each product.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
     """
     call = "popnn.lstm.getMatMulPrePlanParameters"
     _check(call, params)
@@ -27,7 +44,23 @@ def getMatMulPrePlanParameters(params: LstmParams, opts: Options) -> list[tuple[
 
 @public
 def getBasicLstmCellFwdFlops(params: LstmParams) -> int:
-    """Operations of a forward pass: those of the products, and 4 for each element of an output; non-linearities do not count."""
+    """The operations of a forward pass; non-linearities do not count.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Those of the products, and 4 for each element of an output.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.lstm.getBasicLstmCellFwdFlops", params)
     size, out = params.rnn.layerSizes
     read = out + (size if params.doInputWeightCalc else 0)
@@ -36,7 +69,23 @@ def getBasicLstmCellFwdFlops(params: LstmParams) -> int:
 
 @public
 def getBasicLstmCellBwdFlops(params: LstmParams) -> int:
-    """Operations of a backward pass: those of the products, and 6 for each element of an output; non-linearities do not count."""
+    """The operations of a backward pass; non-linearities do not count.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Those of the products, and 6 for each element of an output.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.lstm.getBasicLstmCellBwdFlops", params)
     size, out = params.rnn.layerSizes
     read = out + (size if params.calcInputGradients else 0)
@@ -45,7 +94,23 @@ def getBasicLstmCellBwdFlops(params: LstmParams) -> int:
 
 @public
 def getBasicLstmCellWuFlops(params: LstmParams) -> int:
-    """Operations of the gradients of weights and biases."""
+    """The operations of the gradients of weights and biases.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _check("popnn.lstm.getBasicLstmCellWuFlops", params)
     return _outputs(params) * 2 * UNITS * (sum(params.rnn.layerSizes) + 1)
 

@@ -43,16 +43,49 @@ def lstmFwd(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The layer's output, its cell state after the last step, and what `lstmBwd` needs of each step; `fwdProg` is extended.
 
-    `in_` is [steps, batch, layerSizes[0]]. The output is [steps, batch, layerSizes[1]], or without ``params.outputFullSequence``
-    that of the last step alone. What the backward pass needs, [steps, matrices, batch, layerSizes[1]], is None with the option
-    `inferenceOnly`. Of a cell with gates f, i, o and candidate g the state is ``c = f c + i g`` and the output ``o activation(c)``.
+    Of a cell with gates f, i, o and candidate g the state is ``c = f c + i g`` and the output ``o activation(c)``. HALFs are
+    rounded after each operation of the cell. With ``varTimeSteps`` outputs behind a sample's last step are zeros, and so is the
+    cell state of a sample that ends before others do, unless ``params.preserveFinalState`` is set.
 
-    One loop computes all steps: a step takes its input, multiplies it together with the output of the step before by all weights,
-    in one product, and computes the cell in one compute set. HALFs are rounded after each operation of the cell. With
-    `varTimeSteps` outputs behind a sample's last step are zeros, and so is the cell state of a sample that ends before others do,
-    unless ``params.preserveFinalState`` is set; without `outputFullSequence` the output is that of each sample's own last step
-    (PopLibs: zeros, where a sample ends early). `options` are those of `createInput`.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    stateInit:
+        Output and cell state before the first step.
+    in_:
+        The input, [steps, batch, layerSizes[0]].
+    weights:
+        Weights and biases.
+    fwdProg:
+        The Sequence that is extended.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
 
+    Returns
+    -------
+    tuple[Tensor, Tensor, Tensor | None]
+        The output [steps, batch, layerSizes[1]], or without ``params.outputFullSequence`` that of each sample's own last step,
+        [batch, layerSizes[1]] (PopLibs: zeros, where a sample ends early); the cell state [batch, layerSizes[1]]; and what the
+        backward pass needs, [steps, matrices, batch, layerSizes[1]], None with the option ``inferenceOnly``.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, and other shapes and types.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+
+    Notes
+    -----
+    One loop computes all steps: a step takes its input, multiplies it together with the output of the step before by all
+    weights, in one product, and computes the cell in one compute set. The cell is that of Gers et al., "Learning to Forget:
+    Continual Prediction with LSTM", 2000.
+
+    Examples
+    --------
     >>> from pypoplar import FLOAT, Graph, IPUModel, poplin, popnn, popops, program
     >>> graph, prog = Graph(IPUModel("tiny").createDevice()), program.Sequence()
     >>> for library in (popops, poplin, popnn):

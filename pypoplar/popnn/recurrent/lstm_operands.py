@@ -28,18 +28,37 @@ def createInput(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [steps, batch, layerSizes[0]] for the input of a layer, all steps of an element on one tile.
+    """A new tensor for the input of a layer, all steps of an element on one tile.
 
-    With the option `preCalcWeights` it lies as the left operand of the product of all steps. `options` of all calls of
-    `popnn.lstm`:
+    With the option ``preCalcWeights`` it lies as the left operand of the product of all steps.
 
-    - `availableMemoryProportion` and `partialsType` ("float", the default, or "half"): of the products, as in `poplin.matMul`;
-    - `inferenceOnly` (false): nothing is kept for a backward pass;
-    - `preCalcWeights` (false): the input of all steps is multiplied by its weights at once, before the loop;
-    - `recomputationMode`: "none", or "cellAndTanh", which keeps four matrices of a step instead of six and computes the others
-      again in the backward pass; "full" is `MissingFeature`;
-    - `weightAccumulatorsType`, `rnnStepsPerWU`, `disableWUPartialInterleaving`, `numShards` and `rnnCodeReuse` change nothing: the
-      weights' gradients are one product of all steps, whose sums `partialsType` rules, and sequences are spread over all tiles.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        Of all calls of `popnn.lstm`:
+
+        - ``availableMemoryProportion`` and ``partialsType`` ("float", or "half"): of the products, as in `poplin.matMul`.
+        - ``inferenceOnly`` (false): nothing is kept for a backward pass.
+        - ``preCalcWeights`` (false): the input of all steps is multiplied by its weights at once, before the loop.
+        - ``recomputationMode`` ("none"): "cellAndTanh" keeps four matrices of a step instead of six and computes the others
+          again in the backward pass; "full" is `MissingFeature`.
+        - ``weightAccumulatorsType``, ``rnnStepsPerWU``, ``disableWUPartialInterleaving``, ``numShards`` and ``rnnCodeReuse``:
+          they change nothing. The weights' gradients are one product of all steps, whose sums ``partialsType`` rules, and
+          sequences are spread over all tiles.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [steps, batch, layerSizes[0]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
     """
     call = "popnn.lstm.createInput"
     chosen = _read(call, graph, params, debugContext, options, planningCache)
@@ -61,7 +80,27 @@ def createInitialOutput(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, layerSizes[1]] for the output before the first step; it holds nothing yet."""
+    """A new tensor for the output before the first step; it holds nothing yet.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [batch, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.lstm.createInitialOutput", graph, params, debugContext, options, planningCache)
     return _state(graph, params, below(debugContext, "initialOutput"))
 
@@ -74,7 +113,27 @@ def createInitialCellState(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [batch, layerSizes[1]] for the cell state before the first step; it holds nothing yet."""
+    """A new tensor for the cell state before the first step; it holds nothing yet.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [batch, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.lstm.createInitialCellState", graph, params, debugContext, options, planningCache)
     return _state(graph, params, below(debugContext, "initialCellState"))
 
@@ -87,7 +146,27 @@ def createInitialState(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> LstmState:
-    """The new tensors of `createInitialOutput` and `createInitialCellState`; `zeroInitialState` fills both."""
+    """The new tensors of `createInitialOutput` and `createInitialCellState`; `zeroInitialState` fills both.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    LstmState
+        Output and cell state, which hold nothing yet.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.lstm.createInitialState", graph, params, debugContext, options, planningCache)
     output, cell = (_state(graph, params, below(debugContext, name)) for name in ("initialOutput", "initialCellState"))
     return LstmState(output, cell)
@@ -95,7 +174,20 @@ def createInitialState(
 
 @public
 def zeroInitialState(graph: Graph, initialState: LstmState, prog: Sequence, debugContext: str | None = None) -> None:
-    """Extend `prog` by what fills both tensors of a state with zeros."""
+    """Extend `prog` by what fills both tensors of a state with zeros.
+
+    Parameters
+    ----------
+    initialState:
+        What is written.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no `LstmState`.
+    PoplibsError
+        If one of its parts is None.
+    """
     call = "popnn.lstm.zeroInitialState"
     check_call(call, graph, prog, debugContext)
     given: object = initialState
@@ -112,9 +204,27 @@ def createWeightsKernel(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor | None, Tensor]:
-    """New weights ``(of the input [4, layerSizes[0], layerSizes[1]], of the output [4, layerSizes[1], layerSizes[1]])``.
+    """New weights of the input and of the output before, which lie as the products of a step need them.
 
-    They lie as the products of a step need them. With `preCalcWeights` and without `doInputWeightCalc` the first is None.
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor | None, Tensor]
+        [4, layerSizes[0], layerSizes[1]] and [4, layerSizes[1], layerSizes[1]], with tiles. The first is None with
+        ``preCalcWeights`` and without ``params.doInputWeightCalc``.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
     """
     chosen = _read("popnn.lstm.createWeightsKernel", graph, params, debugContext, options, planningCache)
     type, steps, batch = params.rnn.dataType, params.rnn.maxTimeSteps, params.rnn.batchSize
@@ -139,7 +249,27 @@ def createWeightsBiases(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """New biases [4, layerSizes[1]]."""
+    """New biases of the four units of a layer; they hold nothing yet.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [4, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     _read("popnn.lstm.createWeightsBiases", graph, params, debugContext, options, planningCache)
     biases = graph.addVariable(params.rnn.dataType, [UNITS, params.rnn.layerSizes[1]], below(debugContext, "biases"))
     mapTensorLinearly(graph, biases)
@@ -154,7 +284,27 @@ def createWeights(
     options: Options = None,
     planningCache: PlanningCache | None = None,
 ) -> LstmWeights:
-    """The new tensors of `createWeightsKernel` and `createWeightsBiases`."""
+    """The new tensors of `createWeightsKernel` and `createWeightsBiases`.
+
+    Parameters
+    ----------
+    params:
+        The layer's parameters.
+    options:
+        As for `createInput`.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    LstmWeights
+        Weights and biases, which hold nothing yet.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer.
+    """
     of_input, of_output = createWeightsKernel(graph, params, debugContext, options, planningCache)
     return LstmWeights(of_input, of_output, createWeightsBiases(graph, params, debugContext, options, planningCache))
 

@@ -64,11 +64,34 @@ FLAGS = ("outputFullSequence", "doInputWeightCalc", "calcInputGradients", "prese
 class LstmParams:
     """An LSTM layer: sizes, and how it is computed.
 
-    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those: to set one sets that of
-    `rnn` (PopLibs: nothing). Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
-    `doInputWeightCalc` (false leaves the input out: only for measurements), `calcInputGradients`, `preserveFinalState` (samples
-    that end early keep their cell state), `cellOrder` (of units in weights and biases), `activation` of candidate and cell state
-    and `recurrentActivation` of gates: TANH, SIGMOID, HARD_SIGMOID or RELU.
+    The field `rnn` has the sizes, a `popnn.rnn.RnnParams`; to set `dataType`, `batchSize`, `timeSteps` or `layerSizes` sets
+    that of `rnn` (PopLibs: nothing). Further fields to be set: `outputFullSequence` (true: the output of each step is the
+    result, else that of the last), `doInputWeightCalc` (true; false leaves the input out, only for measurements),
+    `calcInputGradients` (true), `preserveFinalState` (false; true: samples that end early keep their cell state) and
+    `cellOrder` (of units in weights and biases).
+
+    Parameters
+    ----------
+    dataType:
+        The type of all tensors, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    layerSizes:
+        How many elements of a step and sample go in, and how many come out.
+    timeSteps:
+        How many steps there are; beside `maxTimeSteps` a tensor of how many are computed, as ``varTimeSteps`` of
+        `popnn.rnn.RnnParams`, or None.
+    maxTimeSteps:
+        How many steps there are at most.
+    activation:
+        The non-linearity of candidate and cell state: TANH, SIGMOID, HARD_SIGMOID or RELU.
+    recurrentActivation:
+        That of the gates.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes. Non-linearities are looked at by calls.
     """
 
     rnn: RnnParams
@@ -134,7 +157,22 @@ class LstmParams:
         return f"LstmParams({self.rnn!r})"
 
     def check_of(self, call: str, graph: Graph) -> None:
-        """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
+        """Whether the fields make a layer of the graph; every call that takes parameters does so.
+
+        Parameters
+        ----------
+        call:
+            The call that asks, for the message.
+
+        Raises
+        ------
+        PoplibsError
+            For the first field that does not fit.
+        PoplarTypeError
+            For a field of another class.
+        MissingFeature
+            For another non-linearity.
+        """
         check_sizes(call, graph, self.rnn)
         for name in FLAGS:
             check_flag(call, name, getattr(self, name))
@@ -163,13 +201,32 @@ class LstmParams:
 @public
 @define
 class LstmState:
-    """The state of a layer, or its gradient: `output` and `cellState`, [batch, layerSizes[1]] each."""
+    """The state of a layer, or its gradient.
+
+    Parameters
+    ----------
+    output:
+        The output of a step, [batch, layerSizes[1]].
+    cellState:
+        The cell state behind it, [batch, layerSizes[1]].
+    """
 
     output: Tensor | None = None
     cellState: Tensor | None = None
 
     def getAsTensor(self) -> Tensor:
-        """Both as one tensor [2, batch, layerSizes[1]]."""
+        """Both parts as one tensor [2, batch, layerSizes[1]], a view.
+
+        Returns
+        -------
+        Tensor
+            Output and cell state.
+
+        Raises
+        ------
+        PoplibsError
+            If one of the two is None.
+        """
         if self.output is None or self.cellState is None:
             raise PoplibsError(f"LstmState.getAsTensor: a state has an output and a cell state, got {self!r}")
         return concat([self.output.expand([0]), self.cellState.expand([0])])
@@ -178,10 +235,16 @@ class LstmState:
 @public
 @define
 class LstmWeights:
-    """Parameters of a layer, or their gradients, of its four units each.
+    """Weights and biases of a layer, or their gradients, of its four units each in ``params.cellOrder``.
 
-    `inputWeights` are [4, layerSizes[0], layerSizes[1]], `outputWeights` [4, layerSizes[1], layerSizes[1]], `biases`
-    [4, layerSizes[1]].
+    Parameters
+    ----------
+    inputWeights:
+        [4, layerSizes[0], layerSizes[1]].
+    outputWeights:
+        [4, layerSizes[1], layerSizes[1]].
+    biases:
+        [4, layerSizes[1]].
     """
 
     inputWeights: Tensor | None = None

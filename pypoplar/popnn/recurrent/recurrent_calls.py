@@ -56,7 +56,37 @@ def getMatMulPrePlanParameters(
     inferenceOnly: bool = False,
     hasFeedforwardWeights: bool = True,
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of a step, of the input with `hasFeedforwardWeights` and of the output before, for `poplin.preplan`."""
+    """The products of a step of a plain recurrent layer, for `poplin.preplan`.
+
+    Parameters
+    ----------
+    numSteps:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+    dType:
+        FLOAT or HALF.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether products of the forward pass are all.
+    hasFeedforwardWeights:
+        Whether the input is multiplied.
+
+    Returns
+    -------
+    list[tuple[MatMulParams, dict[str, object]]]
+        Parameters and options of each product.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.getMatMulPrePlanParameters"
     sizes = _sizes(call, numSteps=numSteps, batchSize=batchSize, inputSize=inputSize, outputSize=outputSize)
     options = _options(call, partialsType, inferenceOnly)
@@ -68,7 +98,26 @@ def getMatMulPrePlanParameters(
 
 @public
 def getFwdFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: int, weightInput: bool = True) -> int:
-    """Operations of a forward pass, non-linearities not counted; `weightInput` says whether the input is multiplied."""
+    """The operations of a plain layer's forward pass, non-linearities not counted.
+
+    Parameters
+    ----------
+    sequenceSize:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+    weightInput:
+        Whether the input is multiplied.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     steps, batch, size, out = _layer_sizes("popnn.rnn.getFwdFlops", sequenceSize, batchSize, inputSize, outputSize)
     check_flag("popnn.rnn.getFwdFlops", "weightInput", weightInput)
     return steps * batch * out * (2 * out - 1 + (2 * size - 1) * weightInput) + 2 * steps * out
@@ -76,7 +125,26 @@ def getFwdFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: i
 
 @public
 def getBwdFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: int, calcInputGrad: bool = True) -> int:
-    """Operations of a backward pass, non-linearities not counted."""
+    """The operations of a plain layer's backward pass, non-linearities not counted.
+
+    Parameters
+    ----------
+    sequenceSize:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+    calcInputGrad:
+        Whether the gradient of the input is computed.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     steps, batch, size, out = _layer_sizes("popnn.rnn.getBwdFlops", sequenceSize, batchSize, inputSize, outputSize)
     check_flag("popnn.rnn.getBwdFlops", "calcInputGrad", calcInputGrad)
     return steps * batch * out * (2 * out - 1 + (2 * size - 1) * calcInputGrad)
@@ -84,7 +152,24 @@ def getBwdFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: i
 
 @public
 def getWuFlops(sequenceSize: int, batchSize: int, inputSize: int, outputSize: int) -> int:
-    """Operations of the gradients of weights and biases, and of their update."""
+    """The operations of the gradients of a plain layer's weights and biases, and of their update.
+
+    Parameters
+    ----------
+    sequenceSize:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+
+    Returns
+    -------
+    int
+        Floating point operations.
+    """
     steps, batch, size, out = _layer_sizes("popnn.rnn.getWuFlops", sequenceSize, batchSize, inputSize, outputSize)
     samples, weights = steps * batch, out * (size + out)
     return samples * weights + (samples - 1) * (weights + out) + weights + out
@@ -103,7 +188,37 @@ def createInput(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new tensor [numSteps, batchSize, inputSize] that lies as the left operand of the product of all steps."""
+    """A new tensor for the input of a plain layer, which lies as the left operand of the product of all steps.
+
+    Parameters
+    ----------
+    numSteps:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+    dType:
+        FLOAT or HALF.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [numSteps, batchSize, inputSize], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.createInput"
     steps, batch, size, out = _layer_sizes(call, numSteps, batchSize, inputSize, outputSize)
     options = _created(call, graph, dType, partialsType, inferenceOnly, debugContext, planningCache)
@@ -125,7 +240,33 @@ def createFwdState(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new state [batchSize, outputSize]; with `initState` `prog` is extended by what fills it with zeros."""
+    """A new state of a plain layer, the output before the first step.
+
+    Parameters
+    ----------
+    dType:
+        FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    outputSize:
+        Elements that come out.
+    initState:
+        Whether `prog` is extended by what fills it with zeros.
+    inferenceOnly:
+        It changes nothing.
+    planningCache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        [batchSize, outputSize], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.createFwdState"
     check_flag(call, "initState", initState)
     return _state(call, graph, dType, [batchSize, outputSize], prog, initState, inferenceOnly, debugContext, planningCache)
@@ -141,14 +282,47 @@ def createBwdState(
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """A new state [batchSize, outputSize] for `backwardGradientStep`; `prog` is extended by what fills it with zeros."""
+    """A new state for `backwardGradientStep`; `prog` is extended by what fills it with zeros.
+
+    Parameters
+    ----------
+    dType:
+        FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    outputSize:
+        Elements that come out.
+    planningCache:
+        It is checked, and not used.
+
+    Returns
+    -------
+    Tensor
+        [batchSize, outputSize], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.createBwdState"
     return _state(call, graph, dType, [batchSize, outputSize], prog, True, False, debugContext, planningCache)
 
 
 @public
 def getOutputFromFwdState(fwdState: Tensor) -> Tensor:
-    """The output that a state holds: the state itself."""
+    """The output that a state of a plain layer holds.
+
+    Parameters
+    ----------
+    fwdState:
+        The state.
+
+    Returns
+    -------
+    Tensor
+        The state itself.
+    """
     check_tensor("popnn.rnn.getOutputFromFwdState", fwdState, "fwdState")
     return fwdState
 
@@ -166,7 +340,37 @@ def createWeightsInput(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """New weights [inputSize, outputSize] of the input, which lie as the product of all steps needs them."""
+    """New weights of a plain layer's input, which lie as the product of all steps needs them.
+
+    Parameters
+    ----------
+    sequenceSize:
+        How many steps there are.
+    batchSize:
+        How many samples there are.
+    inputSize:
+        Elements that go in.
+    outputSize:
+        Elements that come out.
+    dType:
+        FLOAT or HALF.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [inputSize, outputSize], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.createWeightsInput"
     steps, batch, size, out = _layer_sizes(call, sequenceSize, batchSize, inputSize, outputSize)
     options = _created(call, graph, dType, partialsType, inferenceOnly, debugContext, planningCache)
@@ -185,7 +389,33 @@ def createWeightsFeedback(
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """New weights [outputSize, outputSize] of the output before, which lie as the product of a step needs them."""
+    """New weights of a plain layer's output before, which lie as the product of a step needs them.
+
+    Parameters
+    ----------
+    batchSize:
+        How many samples there are.
+    outputSize:
+        Elements that come out.
+    dType:
+        FLOAT or HALF.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        [outputSize, outputSize], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For other types and sizes.
+    """
     call = "popnn.rnn.createWeightsFeedback"
     batch, out = _sizes(call, batchSize=batchSize, outputSize=outputSize)
     options = _created(call, graph, dType, partialsType, inferenceOnly, debugContext, planningCache)
@@ -204,7 +434,33 @@ def forwardWeightInput(
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """The product [steps, batch, outputSize] of the input `actIn` [steps, batch, inputSize] and weights; `prog` is extended."""
+    """The product of the input of all steps and weights; `prog` is extended.
+
+    Parameters
+    ----------
+    actIn:
+        The input, FLOAT or HALF [steps, batch, inputSize].
+    weights:
+        [inputSize, outputSize] of its type.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        A new tensor [steps, batch, outputSize].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    InvalidTileMapping
+        If an element of a tensor has no tile.
+    """
     call = "popnn.rnn.forwardWeightInput"
     check_call(call, graph, prog, debugContext)
     options = _options(call, partialsType, inferenceOnly)
@@ -231,10 +487,38 @@ def forwardIterate(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """The outputs [steps, batch, outputSize] of all steps, from `feedFwdIn`, what `forwardWeightInput` gives; `prog` is extended.
+    """The outputs of all steps of a plain layer, in one loop; `prog` is extended.
 
-    `initState` is [batch, outputSize], `biases` [outputSize]; non-linearities are TANH, SIGMOID, HARD_SIGMOID and RELU. One loop
-    computes all steps.
+    Parameters
+    ----------
+    feedFwdIn:
+        What `forwardWeightInput` gives, FLOAT or HALF [steps, batch, outputSize].
+    initState:
+        The output before the first step, [batch, outputSize].
+    feedbackWeights:
+        The weights of the output before, [outputSize, outputSize].
+    biases:
+        [outputSize].
+    nonLinearityType:
+        TANH, SIGMOID, HARD_SIGMOID or RELU.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        A new tensor [steps, batch, outputSize].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    MissingFeature
+        For another non-linearity.
     """
     call = "popnn.rnn.forwardIterate"
     check_call(call, graph, prog, debugContext)
@@ -263,10 +547,42 @@ def rnnFwdSequence(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """The outputs [steps, batch, outputSize] of all steps of the input `prevLayerActs`, or of `weightedIn`; `prog` is extended.
+    """The outputs of all steps of a plain layer, of its input or of the input's product; `prog` is extended.
 
-    `weightedIn`, or None, is the input's product with `feedFwdWeights`, as of `forwardWeightInput`; without it each step computes
-    its own. The rest is as in `forwardIterate`.
+    Parameters
+    ----------
+    fwdStateInit:
+        The output before the first step, [batch, outputSize].
+    weightedIn:
+        The product of the input and `feedFwdWeights`, as of `forwardWeightInput`; with None each step computes its own.
+    biases:
+        [outputSize].
+    feedFwdWeights:
+        The weights of the input, [inputSize, outputSize].
+    feedbackWeights:
+        The weights of the output before, [outputSize, outputSize].
+    prevLayerActs:
+        The input, FLOAT or HALF [steps, batch, inputSize].
+    nonLinearityType:
+        TANH, SIGMOID, HARD_SIGMOID or RELU.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    inferenceOnly:
+        Whether there is no backward pass; plans are the same.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    Tensor
+        A new tensor [steps, batch, outputSize].
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    MissingFeature
+        For another non-linearity.
     """
     call = "popnn.rnn.rnnFwdSequence"
     check_call(call, graph, prog, debugContext)
@@ -327,10 +643,40 @@ def backwardGradientStep(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor] | Tensor:
-    """One step back: the gradient [batch, inputSize] of the input, and the next state; without `weightsInput` the state alone.
+    """One step back of a plain layer: the gradient of the input, and the next state; `prog` is extended.
 
-    The state is ``(nextLayerGrad + bwdState weightsFeedback^T)`` times the slope of the non-linearity at the step's output,
-    `actOut`; all are [batch, outputSize]. The first state is that of `createBwdState`. `prog` is extended.
+    The state is ``(nextLayerGrad + bwdState weightsFeedback^T)`` times the slope of the non-linearity at the step's output.
+
+    Parameters
+    ----------
+    nextLayerGrad:
+        The gradient of the step's output, [batch, outputSize].
+    bwdState:
+        The state of the step behind; the first is that of `createBwdState`, [batch, outputSize].
+    actOut:
+        The step's output, FLOAT or HALF [batch, outputSize].
+    weightsFeedback:
+        The weights of the output before, [outputSize, outputSize].
+    nonLinearityType:
+        TANH, SIGMOID, HARD_SIGMOID or RELU.
+    weightsInput:
+        The weights of the input, [inputSize, outputSize]; without them there is no gradient of the input.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor] | Tensor
+        The gradient [batch, inputSize] and the state [batch, outputSize]; without `weightsInput` the state alone.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    MissingFeature
+        For another non-linearity.
     """
     call = "popnn.rnn.backwardGradientStep"
     check_call(call, graph, prog, debugContext)
@@ -370,8 +716,29 @@ def paramDeltaUpdate(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     """Add a step's gradients of weights and biases to what is there; `prog` is extended.
 
-    `bwdState` is that of `backwardGradientStep`, `actIn` [batch, inputSize] the step's input, `prevOut` the output of the step
-    before.
+    Parameters
+    ----------
+    bwdState:
+        The state that `backwardGradientStep` gave, FLOAT or HALF [batch, outputSize].
+    actIn:
+        The step's input, [batch, inputSize].
+    prevOut:
+        The output of the step before, [batch, outputSize].
+    weightsInputDeltasAcc:
+        What is added to, [inputSize, outputSize].
+    weightsFeedbackDeltasAcc:
+        What is added to, [outputSize, outputSize].
+    biasDeltasAcc:
+        What is added to, [outputSize].
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    planningCache:
+        Where the plans of products are kept.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and if what is written holds an element twice or a constant.
     """
     call = "popnn.rnn.paramDeltaUpdate"
     check_call(call, graph, prog, debugContext)
@@ -413,10 +780,49 @@ def rnnBwdSequence(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]:
-    """The gradients of the input [steps, batch, inputSize], of both weights and of the biases; `prog` is extended.
+    """The gradients of a plain layer's input, weights and biases; `prog` is extended.
 
-    `fwdState` are the outputs of `rnnFwdSequence`, `outGradient` [batch, steps, outputSize] their gradients. The first is None with
-    `ignoreInputGradientCalc`, the others unless `doWU`. One loop in reverse computes all steps; products over all of them follow.
+    One loop in reverse computes all steps; products over all of them follow.
+
+    Parameters
+    ----------
+    doWU:
+        Whether the gradients of weights and biases are computed.
+    ignoreInputGradientCalc:
+        Whether that of the input is left out.
+    fwdStateInit:
+        The output before the first step, [batch, outputSize].
+    fwdState:
+        The outputs of `rnnFwdSequence`, [steps, batch, outputSize].
+    biases:
+        [outputSize].
+    feedFwdWeights:
+        The weights of the input, [inputSize, outputSize].
+    feedbackWeights:
+        The weights of the output before, [outputSize, outputSize].
+    outGradient:
+        The gradients of the outputs, [batch, steps, outputSize].
+    actIn:
+        The input, FLOAT or HALF [steps, batch, inputSize].
+    nonLinearityType:
+        TANH, SIGMOID, HARD_SIGMOID or RELU.
+    partialsType:
+        The type of partial sums of products, FLOAT or HALF.
+    planningCache:
+        Where the plans of products are kept.
+
+    Returns
+    -------
+    tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+        Gradients of the input [steps, batch, inputSize], of its weights, of the weights of the output, and of the biases; None
+        for those that are not computed.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types.
+    MissingFeature
+        For another non-linearity.
     """
     call = "popnn.rnn.rnnBwdSequence"
     check_call(call, graph, prog, debugContext)

@@ -93,15 +93,55 @@ def Rnn(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options = None,
     debugContext: str | None = None,
 ) -> list[Tensor]:
-    """A loop over the steps of `params`, in order or in `reverse`; `prog` is extended. The states after the last step.
+    """A loop over the steps of a sequence, whose body the caller makes; `prog` is extended.
 
-    `loopFn` is called once, with the graph, a `TimeStepState`, `RnnBatchwiseFlags`, the states, an `RnnSlice` of the step,
-    `created`, a Sequence that runs before the loop, and a debug name; it gives the program of a step, which updates the states in
-    place. States begin as `initState`, [number, batch, size] each. Inputs are [steps, batch, size], or None; `interimIn` and
-    `interimOut` [steps, number, batch, size]; outputs [number * steps, batch, size]. What is written, also the output of
-    `stateSequence`, best is of `createOutputTensor`. Steps behind the last that ``params.varTimeSteps`` allows are not written.
+    What is written, also the output of `stateSequence`, best is of `createOutputTensor`. Steps behind the last that
+    ``params.varTimeSteps`` allows are not written.
 
-    `numShards` and the option `codeReuse` change nothing. The form with `gatherFn` is `MissingFeature`.
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    initState:
+        What the states begin as, [number, batch, size] each.
+    stateSequence:
+        An output that gets a state after each step.
+    inputs:
+        Sequences [steps, batch, size] that a step gets its part of, or None.
+    loopFn:
+        The body. It is called once, with the graph, a `TimeStepState`, `RnnBatchwiseFlags`, the states, an `RnnSlice` of the
+        step, `created`, a Sequence that runs before the loop, and a debug name. It gives the program of a step, which updates
+        the states in place.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+    interimIn:
+        Another such sequence, [steps, number, batch, size].
+    reverse:
+        Whether the last step is first.
+    interimOut:
+        What the steps write, [steps, number, batch, size].
+    outputs:
+        What the steps write, too, [number * steps, batch, size] each.
+    created:
+        Tensors that the body is given as they are.
+    numTemps, gatherInputs, gatherFn, stepsPerGather:
+        Of the form that gathers steps, which is refused.
+    options:
+        ``codeReuse`` is known, and changes nothing.
+
+    Returns
+    -------
+    list[Tensor]
+        The states after the last step.
+
+    Raises
+    ------
+    PoplibsError
+        For other shapes and types, and outputs that cannot be written or have elements in common.
+    MissingFeature
+        For the form with `gatherFn`.
+    PoplarTypeError
+        If `loopFn` returns no program.
     """
     call = "popnn.rnn.Rnn"
     if gatherFn is not None:

@@ -27,7 +27,7 @@ def of_sizes(name: str) -> Any:
     def set_size(params: Any, value: object) -> None:
         setattr(params.rnn, name, value)
 
-    return property(lambda params: getattr(params.rnn, name), set_size)
+    return property(lambda params: getattr(params.rnn, name), set_size, doc=f"The field `{name}` of the layer's `rnn`.")
 
 
 def is_order(given: object, units: SequenceOf[IntEnum]) -> bool:
@@ -36,12 +36,30 @@ def is_order(given: object, units: SequenceOf[IntEnum]) -> bool:
 
 
 class RnnParams:
-    """A layer of `layerSizes[0]` elements in and `layerSizes[1]` out, over `maxTimeSteps` steps of `batchSize` samples.
+    """The sizes of a recurrent layer; they can be set, and calls check them.
 
-    `dataType` is FLOAT or HALF. `varTimeSteps`, or None, is a tensor of INTs or UNSIGNED_INTs, [1] or [batchSize], of how many
-    steps are computed when the program runs, of all samples or of each; what is beyond `maxTimeSteps` counts as that many, what
-    is negative as none.
-    `timeSteps` is another name of `maxTimeSteps`.
+    Parameters
+    ----------
+    dataType:
+        The type of all tensors, FLOAT or HALF.
+    batchSize:
+        How many samples there are.
+    layerSizes:
+        How many elements of a step and sample go in, and how many come out.
+    timeSteps:
+        How many steps there are; another name of `maxTimeSteps`.
+    maxTimeSteps:
+        How many steps there are, or at most.
+    varTimeSteps:
+        How many steps are computed when the program runs: a tensor of INTs or UNSIGNED_INTs, [1] for all samples or [batchSize]
+        for each. What is beyond `maxTimeSteps` counts as that many, what is negative as none.
+
+    Raises
+    ------
+    PoplibsError
+        For other types, numbers below 1, other than two layer sizes, and a tensor of another shape or type.
+    PoplarTypeError
+        For other classes.
     """
 
     dataType: ElementType
@@ -76,6 +94,7 @@ class RnnParams:
 
     @property
     def timeSteps(self) -> int:
+        """How many steps there are: another name of `maxTimeSteps`."""
         return self.maxTimeSteps
 
     @timeSteps.setter
@@ -87,7 +106,20 @@ class RnnParams:
         return f"RnnParams({self.dataType!r}, {self.batchSize} samples, {steps} steps, layers {self.layerSizes})"
 
     def check(self, call: str) -> None:
-        """`PoplibsError` or `PoplarTypeError` for fields that make no layer."""
+        """Whether the fields make a layer; every call that takes parameters does so.
+
+        Parameters
+        ----------
+        call:
+            The call that asks, for the message.
+
+        Raises
+        ------
+        PoplibsError
+            For the first field that does not fit.
+        PoplarTypeError
+            For a field of another class.
+        """
         if self.dataType not in REALS:
             raise PoplibsError(f"{call}: dataType is FLOAT or HALF, got {self.dataType!r}")
         for name in ("batchSize", "maxTimeSteps"):
@@ -110,7 +142,20 @@ class RnnParams:
             )
 
     def check_of(self, call: str, graph: Graph) -> None:
-        """`check`, and that the tensor of steps is one of the graph."""
+        """`check`, and whether the tensor of steps is one of the graph.
+
+        Parameters
+        ----------
+        call:
+            The call that asks, for the message.
+
+        Raises
+        ------
+        PoplibsError
+            For the first field that does not fit.
+        PoplarTypeError
+            For a field of another class, and a tensor of another graph.
+        """
         check_graph(call, graph)
         self.check(call)
         if self.varTimeSteps is not None:
@@ -124,12 +169,12 @@ class RnnParams:
         return ceiling(self.maxTimeSteps, ceiling(self.maxTimeSteps, most))
 
     def getInputBytesPerTile(self, graph: Graph) -> int:
-        """Bytes that a step's input has on a tile."""
+        """How many bytes a step's input has on a tile."""
         check_graph("RnnParams.getInputBytesPerTile", graph)
         return self._layout(graph, False).elements_of_tile * self.dataType.size
 
     def getOutputBytesPerTile(self, graph: Graph) -> int:
-        """Bytes that a step's output has on a tile."""
+        """How many bytes a step's output has on a tile."""
         check_graph("RnnParams.getOutputBytesPerTile", graph)
         return self._layout(graph, True).elements_of_tile * self.dataType.size
 
@@ -138,7 +183,7 @@ class RnnParams:
         return self.varTimeSteps is not None
 
     def batchVariableTimeSteps(self) -> bool:
-        """Whether a tensor says it for each sample."""
+        """Whether a tensor says for each sample how many steps are computed."""
         return self.varTimeSteps is not None and self.varTimeSteps.numElements() > 1
 
     def _layout(self, graph: Graph, output: bool) -> StepLayout:

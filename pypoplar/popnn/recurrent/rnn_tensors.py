@@ -22,9 +22,18 @@ from pypoplar.tracebacks import public
 @public
 @define(eq=False)
 class RnnSlice:
-    """What a body has of a step: `inputs` [batch, size] each, `interimIn` [number, batch, size], of each output [number, ...].
+    """What the body of a loop has of a step: its inputs, and where its results go; given by `Rnn`.
 
-    `interimOut` and `outputs` are to be written.
+    Attributes
+    ----------
+    inputs:
+        Each [batch, size]; None for an input that is None.
+    interimIn:
+        [number, batch, size], or None.
+    interimOut:
+        What is to be written, [number, batch, size], or None.
+    outputs:
+        What is to be written for each output, [number, batch, size].
     """
 
     inputs: list[Tensor | None] = field(factory=list)
@@ -36,7 +45,15 @@ class RnnSlice:
 @public
 @define(eq=False)
 class RnnBatchwiseFlags:
-    """For each sample 1 in `mask` and 0 in `inverse` while its steps last, then the other way round, in the layer's type."""
+    """Which samples have not ended yet, in the layer's type; given by `Rnn`.
+
+    Attributes
+    ----------
+    mask:
+        For each sample 1 while its steps last, then 0; None where all have as many steps.
+    inverse:
+        The other way round.
+    """
 
     mask: Tensor | None = None
     inverse: Tensor | None = None
@@ -49,7 +66,17 @@ class RnnBatchwiseFlags:
 @public
 @define(eq=False)
 class TimeStepState:
-    """The step: `counter` [1] of UNSIGNED_INT from `begin` on; `variableSeqFlag` [] of BOOL: some sample may have ended."""
+    """Which step the body of a loop computes; given by `Rnn`.
+
+    Attributes
+    ----------
+    begin:
+        0, UNSIGNED_INT [1].
+    counter:
+        The number of the step, UNSIGNED_INT [1].
+    variableSeqFlag:
+        Whether some sample may have ended, BOOL []; None where all have as many steps.
+    """
 
     begin: Tensor
     counter: Tensor
@@ -59,7 +86,15 @@ class TimeStepState:
 @public
 @define(eq=False)
 class StateSequence:
-    """An `output` [steps, batch, size] that gets the state number `stateIndex` after each step; None for none."""
+    """An output of `Rnn` that gets one of the states after each step.
+
+    Parameters
+    ----------
+    output:
+        [steps, batch, size], best of `createOutputTensor`; None for none.
+    stateIndex:
+        The number of the state.
+    """
 
     output: Tensor | None = None
     stateIndex: int = 0
@@ -81,9 +116,28 @@ def check_rnn(call: str, graph: Graph, params: object, numShards: object, debugC
 def createInitialState(
     graph: Graph, params: RnnParams, isOutput: bool, multiple: int, numShards: int, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor [multiple, batch, size] for states, of the output's size with `isOutput`, else of the input's.
+    """A new tensor for states before the first step.
 
-    `numShards` of this and the other calls changes nothing: sequences are spread over all tiles.
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    isOutput:
+        Whether states have the size of the output, else of the input.
+    multiple:
+        How many states there are.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+
+    Returns
+    -------
+    Tensor
+        [multiple, batch, size], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, and other numbers of states or shards.
     """
     call = "popnn.rnn.createInitialState"
     check_rnn(call, graph, params, numShards, debugContext)
@@ -94,7 +148,27 @@ def createInitialState(
 
 @public
 def createRecurrentTensor(graph: Graph, params: RnnParams, size: int, numShards: int, debugContext: str | None = None) -> Tensor:
-    """A new tensor [steps, batch, size], all steps of an element on one tile."""
+    """A new tensor for a sequence, all steps of an element on one tile.
+
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    size:
+        How many elements a step of a sample has.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+
+    Returns
+    -------
+    Tensor
+        [steps, batch, size], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, and another number of shards.
+    """
     call = "popnn.rnn.createRecurrentTensor"
     check_rnn(call, graph, params, numShards, debugContext)
     return _sequence(call, graph, params, 1, size, below(debugContext, "recurrent"))
@@ -102,7 +176,25 @@ def createRecurrentTensor(graph: Graph, params: RnnParams, size: int, numShards:
 
 @public
 def createInputTensor(graph: Graph, params: RnnParams, numShards: int, debugContext: str | None = None) -> Tensor:
-    """A new tensor [steps, batch, layerSizes[0]], as `createRecurrentTensor`."""
+    """A new tensor for the input of a layer, all steps of an element on one tile.
+
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+
+    Returns
+    -------
+    Tensor
+        [steps, batch, layerSizes[0]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, and another number of shards.
+    """
     call = "popnn.rnn.createInputTensor"
     check_rnn(call, graph, params, numShards, debugContext)
     return _sequence(call, graph, params, 1, params.layerSizes[0], below(debugContext, "input"))
@@ -118,7 +210,27 @@ def createOutputTensor(
 def createOutputTensor(
     graph: Graph, params: RnnParams, numShards: int, multiple: int = 1, debugContext: str | None = None
 ) -> Tensor:
-    """A new tensor [multiple * steps, batch, layerSizes[1]], `multiple` matrices of each step one after the other."""
+    """A new tensor for outputs of a layer, all steps of an element on one tile.
+
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+    multiple:
+        How many matrices of each step there are, one after the other.
+
+    Returns
+    -------
+    Tensor
+        [multiple * steps, batch, layerSizes[1]], with tiles.
+
+    Raises
+    ------
+    PoplibsError
+        For parameters that make no layer, and another number of shards.
+    """
     call = "popnn.rnn.createOutputTensor"
     check_rnn(call, graph, params, numShards, debugContext)
     return _sequence(call, graph, params, multiple, params.layerSizes[1], below(debugContext, "output"))
@@ -134,7 +246,29 @@ def shiftRnnTensor(
     numShards: int,
     debugContext: str | None = None,
 ) -> Tensor:
-    """A new tensor that has for each step what `tBase` has for the one before, and `tSingle` for the first; `prog` is extended."""
+    """A new tensor that has for each step what another has for the one before; `prog` is extended.
+
+    Parameters
+    ----------
+    params:
+        The sizes of the layer.
+    tBase:
+        The sequence, [number * steps, batch, size].
+    tSingle:
+        What stands before its first step.
+    numShards:
+        It changes nothing: sequences are spread over all tiles. 1 to ``params.getMaxShards(graph)``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and type of `tBase`, and laid out as it.
+
+    Raises
+    ------
+    PoplibsError
+        For shapes that do not fit.
+    """
     call = "popnn.rnn.shiftRnnTensor"
     check_call(call, graph, prog, debugContext)
     check_rnn(call, graph, params, numShards, debugContext)
