@@ -119,7 +119,7 @@ def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) 
     An instance of a template is written as in addVertex: "Scale<float>". Without CODELET, all codelets of the file are shown; if
     one of them cannot be translated, the exit code is 1.
     """
-    with _short_errors(show_traceback):
+    with _short_errors(show_traceback), _modules_beside(file):
         try:
             listed = listing_of_file(file, codelet, target)
         except (PoplarError, OSError):
@@ -315,6 +315,17 @@ def _short_errors(show_traceback: bool) -> Iterator[None]:
         raise click.ClickException(str(problem)) from None
 
 
+@contextmanager
+def _modules_beside(path: Path) -> Iterator[None]:
+    """A script imports the modules that lie beside it, as under `python FILE`."""
+    search = sys.path[:]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        yield
+    finally:
+        sys.path[:] = search
+
+
 def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = False) -> None:
     """Run a script as the main program, in this process.
 
@@ -322,11 +333,11 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
     """
     if show_traceback:
         os.environ[ENVIRONMENT] = "1"
-    argv, search = sys.argv[:], sys.path[:]
+    argv = sys.argv[:]
     sys.argv = [str(path), *arguments]
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        with _modules_beside(path):
+            runpy.run_path(str(path), run_name="__main__")
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
         sys.exit(130)
@@ -340,7 +351,7 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
             raise
         _show_error(problem, str(path))
     finally:
-        sys.argv, sys.path[:] = argv, search
+        sys.argv = argv
         if show_traceback:
             del os.environ[ENVIRONMENT]
 

@@ -1,6 +1,7 @@
 """Listings: the user's lines with their bundles, and what is said of loops; by a function and by the command."""
 
 import re
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -55,6 +56,18 @@ def file(tmp_path):
 
 def listed(*arguments):
     return CliRunner().invoke(main, ["listing", *map(str, arguments)])
+
+
+def test_a_file_imports_the_modules_beside_it(file, monkeypatch):
+    (file.parent / "sizes_beside.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "sizes_beside", None)  # so that the test leaves no module behind
+    monkeypatch.delitem(sys.modules, "sizes_beside")
+    file.write_text("from sizes_beside import FACTOR\n" + TEXT.replace("= self.k", "= FACTOR"), encoding="utf-8")
+    search = sys.path[:]
+    result = listed(file, "Scale<float>")
+    assert result.exit_code == 0, result.output
+    assert "self.x[i] *= FACTOR" in result.output
+    assert sys.path == search
 
 
 def test_the_command_shows_lines_with_their_bundles_and_why_a_loop_is_as_it_is(file):
