@@ -12,6 +12,7 @@ from tutorial_modules import printed
 
 from pypoplar import resources
 
+PAGE = resources.directory("docs") / "gallery.md"
 GALLERY = {name: one for name, one in resources.tutorials().items() if name.startswith("gallery/")}
 
 
@@ -76,6 +77,19 @@ def test_every_script_is_listed_and_short_enough_to_be_read():
         assert len(text.splitlines()) <= 250, one.name
         assert f"pypoplar tutorial {one.name} --picture " in text
         assert "\nWhat it costs: " in text
+
+
+def test_the_page_has_a_section_a_command_and_a_picture_of_every_script():
+    text = PAGE.read_text(encoding="utf-8")
+    for name in SCRIPTS:
+        assert len(re.findall(rf"^pypoplar tutorial gallery/{name} --picture \S+$", text, re.M)) == 1, name
+        assert len(re.findall(rf"^!\[[^]]+\]\(pictures/gallery-{name}\.(?:png|svg)\)$", text, re.M)) == 1, name
+    assert len(re.findall(r"^## ", text, re.M)) == len(SCRIPTS)
+    pictures = sorted((PAGE.parent / "pictures").glob("gallery-*"))
+    assert [picture.stem.removeprefix("gallery-") for picture in pictures] == sorted(SCRIPTS)
+    assert sum(picture.stat().st_size for picture in pictures) <= 1_500_000
+    for picture in pictures:
+        (png if picture.suffix == ".png" else svg)(picture)
 
 
 def test_the_game_of_life_is_numpys(run):

@@ -52,33 +52,41 @@ def polyline(points, colour, width=1.5):
     return f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
 
 
+def ticks(low, high):
+    """Round numbers that begin at or below `low`, end at or above `high`, and are at most nine."""
+    size = 10.0 ** np.floor(np.log10((high - low) or 1.0))
+    step = next(size * part for part in (0.2, 0.25, 0.5, 1.0, 2.0) if (high - low) / (size * part) <= 7)
+    return step * np.arange(np.floor(low / step), np.ceil(high / step) + 1)
+
+
 def write_chart(path, title, axes, curves, dots=()):
     """Write an SVG of curves: `axes` are the texts of x and y, `curves` and `dots` triples of a name, x and y.
 
-    Colours follow the order of the curves, then of the dots, which begin anew.
+    Colours follow the order of the curves, then of the dots.
     """
-    width, height, left, right, top, bottom = 640, 400, 70, 20, 40, 50
-    all_x, all_y = (np.concatenate([np.asarray(one[place], float) for one in (*curves, *dots)]) for place in (1, 2))
-    low_x, high_x, low_y, high_y = all_x.min(), all_x.max(), all_y.min(), all_y.max()
+    width, height, left, right, top, bottom = 640, 400, 60, 25, 60, 50
+    every_x, every_y = (ticks(min(values), max(values)) for values in _extremes([*curves, *dots]))
 
     def placed(x, y):
-        across = left + (np.asarray(x, float) - low_x) / ((high_x - low_x) or 1.0) * (width - left - right)
-        down = height - bottom - (np.asarray(y, float) - low_y) / ((high_y - low_y) or 1.0) * (height - top - bottom)
+        across = left + (np.asarray(x, float) - every_x[0]) / (every_x[-1] - every_x[0]) * (width - left - right)
+        down = height - bottom - (np.asarray(y, float) - every_y[0]) / (every_y[-1] - every_y[0]) * (height - top - bottom)
         return np.stack([across, down], axis=1)
 
-    elements = [label(width / 2, 24, title), label(width / 2, height - 10, axes[0]), label(left, top - 8, axes[1])]
-    for part in np.linspace(0, 1, 5):
-        x, y = placed([low_x + part * (high_x - low_x)], [low_y + part * (high_y - low_y)])[0]
-        elements.append(f'<path d="M{left} {y:.1f}H{width - right}M{x:.1f} {top}V{height - bottom}" stroke="#dddddd"/>')
-        elements += [label(x, height - bottom + 18, f"{low_x + part * (high_x - low_x):.4g}")]
-        elements += [label(left - 6, y + 4, f"{low_y + part * (high_y - low_y):.3g}", "end")]
-    for number, (name, x, y) in enumerate(curves):
-        colour = COLOURS[number % len(COLOURS)]
-        elements.append(polyline(placed(x, y), colour))
-        elements.append(f'<g fill="{colour}">{label(width - right - 8, top + 18 + 18 * number, name, "end")}</g>')
-    for number, (name, x, y) in enumerate(dots):
-        colour = COLOURS[(number + len(curves)) % len(COLOURS)]
-        circles = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in placed(x, y))
-        text = label(width - right - 8, top + 18 + 18 * (number + len(curves)), name, "end")
-        elements.append(f'<g fill="{colour}">{circles}{text}</g>')
+    elements = [label(width / 2, 20, title), label(width / 2, height - 10, axes[0]), label(12, top - 16, axes[1], "start")]
+    for x, place in zip(every_x, placed(every_x, every_y[0] + 0 * every_x)[:, 0], strict=True):
+        elements.append(f'<path d="M{place:.1f} {top}V{height - bottom}" stroke="#dddddd"/>')
+        elements.append(label(round(place, 1), height - bottom + 18, f"{x:.6g}"))
+    for y, place in zip(every_y, placed(every_x[0] + 0 * every_y, every_y)[:, 1], strict=True):
+        elements.append(f'<path d="M{left} {place:.1f}H{width - right}" stroke="#dddddd"/>')
+        elements.append(label(left - 6, round(place, 1) + 4, f"{y:.6g}", "end"))
+    for number, (name, x, y) in enumerate([*curves, *dots]):
+        points, colour = placed(x, y), COLOURS[number % len(COLOURS)]
+        circles = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in points)
+        elements.append(polyline(points, colour) if number < len(curves) else f'<g fill="{colour}">{circles}</g>')
+        elements.append(f'<g fill="{colour}">{label(width - right - 170 * number, top - 16, name, "end")}</g>')
     write_svg(path, width, height, elements)
+
+
+def _extremes(series):
+    """The least and the greatest number of all series, of x and of y."""
+    return [[extreme(one[place]) for one in series for extreme in (np.min, np.max)] for place in (1, 2)]

@@ -8,7 +8,7 @@ with NumPy's, and the energy and momentum with those at the beginning.
 
     pypoplar tutorial gallery/n_body --picture stars.png
 
-What it costs: with 3,072 stars on 512 tiles a step takes about 484,000 cycles, 262 us. All tiles receive all places,
+What it costs: with 3,072 stars on 512 tiles a step takes about 488,000 cycles, 264 us. All tiles receive all places,
 36,864 bytes that each tile sends once and all receive: 4,600 cycles, 1% of the step. A worker takes 26 slots, 156
 cycles, for each of the 3,072 pulls on its star, the root and the division most of them, and that is 99%. So it does
 not pay to send less, as codes for other machines do; all tiles are equally busy, since all have as many stars.
