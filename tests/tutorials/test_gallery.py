@@ -195,6 +195,11 @@ def test_particles_that_find_no_room_are_told(capsys, monkeypatch):
     assert lines[2] == "cells or buffers overflowed: give them more room with --capacity and --room"
 
 
+def test_a_size_that_a_bow_has_no_room_for_is_told(capsys, monkeypatch):
+    with pytest.raises(pytest.fail.Exception, match="this size needs 1,474 tiles, and a Bow has 1,472"):
+        printed(capsys, monkeypatch, "gallery/odd_even_sort", 1474)
+
+
 def test_the_path_tracers_light_is_that_of_the_closed_form(run):
     lines, picture = run("path_tracer", 20, 32, 16, "--tiles", 16, picture="spheres.png")
     assert lines[0] == "32 x 20 pixels, 16 paths through each, on 16 tiles"

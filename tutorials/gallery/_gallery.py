@@ -10,8 +10,10 @@ PHASES = ("sync", "exchange", "copy", "compute")
 
 
 def bow(tiles):
-    """A Bow IPU with the first `tiles` of its 1472 tiles."""
+    """A Bow IPU with the first `tiles` of its 1472 tiles; a program that needs more ends here."""
     model = IPUModel()
+    if tiles > model.tilesPerIPU:
+        raise SystemExit(f"this size needs {tiles:,} tiles, and a Bow has {model.tilesPerIPU:,}")
     model.tilesPerIPU = tiles
     return model.createDevice()
 

@@ -8,11 +8,11 @@ same grid has a closed solution by sine transforms, which NumPy multiplies out, 
 
     pypoplar tutorial gallery/conjugate_gradients --picture residual.svg
 
-What it costs: with 565,248 points on 1472 tiles an iteration takes about 16,900 cycles, 9.2 us, and there are 199. The
-stencil takes 6,700 of them, of which 640 receive the 10 lines of 64 points around a block; the two steps along the
-lines, with nothing to receive but scalars, 6,400. The two scalar products take three supersteps each, 900 cycles,
-though there is next to nothing to add: syncs and single vertices. That part remains however small the grid is, and
-so do 212 cycles wherever a scalar is copied. A tile's six lines keep its six workers equally busy.
+What it costs: with 565,248 points on 1472 tiles an iteration takes about 16,900 cycles, 9.2 us, and there are 199.
+The stencil takes 7,500 of them, of which 640 receive the 10 lines of 64 points around a block; the two steps along
+the lines, with nothing to receive but scalars, 6,600. The two scalar products take three supersteps each, 1,050
+cycles, though there is next to nothing to add: syncs and single vertices. That part hardly shrinks with the grid, and
+neither do 212 cycles wherever a scalar is copied. A tile's six lines keep its six workers equally busy.
 
 Exercises
 1. Where do the cycles of one iteration go, with `16 16 64` and with the default? Which part never becomes shorter?

@@ -10,7 +10,7 @@ overwritten before its neighbours have seen it. NumPy plays the same game cell b
 What it costs: a generation takes about 3,900 cycles, 2.1 us, for 2.3 million cells. A tile receives two rows of 192
 bytes, at 4 bytes a cycle: 96 cycles behind a sync of 126. The rest is computing: each of the six workers has 8 words
 of some 75 instructions, and its turn comes every sixth cycle. So larger grids cost what their cells cost, and the
-exchange hardly shows; with a cell in a word of its own it would be 32 times the bytes, and about 20 times the work.
+exchange hardly shows; with a cell in a word of its own it would be 32 times the bytes, and about 11 times the work.
 
 Exercises
 1. Give a tile four rows, `5888 48`. Why does a generation take four times the computing, but no more exchange?

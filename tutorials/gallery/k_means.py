@@ -159,6 +159,8 @@ def picture(path, points, cluster, centres, start, size=560):
 
 
 def main(tiles=1472, each=96, clusters=16, path=None):
+    if tiles * each * EXTENT > 2**31:
+        raise SystemExit(f"sums of {tiles * each:,} points may not fit into an INT: there can be {2**31 // EXTENT:,}")
     device = bow(tiles)
     graph = Graph(device.getTarget())
     graph.addCodelets(Assign, Centre)

@@ -9,9 +9,9 @@ same keys, and all must be equal.
     pypoplar tutorial gallery/odd_even_sort --picture sort.png
 
 What it costs: a phase of 1472 tiles takes about 3,150 cycles, the sort of 70,656 keys 4.7 million, 2.5 ms. What a
-tile receives is small, its neighbour's 48 keys in 48 cycles behind a sync of 126. A worker writes 8 keys at some 20
-slots each, one slot every six cycles; finding where they begin, and loops and calls around it, takes twice that. So
-larger blocks are better: what is fixed in a phase is paid once, and fewer tiles need fewer phases.
+tile receives is small, its neighbour's 48 keys in 48 cycles behind a sync of 126. A worker writes 8 keys at 36 slots
+each, one slot every six cycles, and finding where they begin takes most of the other 200 slots. So larger blocks are
+better: what is fixed in a phase is paid once, and fewer tiles need fewer phases.
 
 Exercises
 1. Sort keys that are in order already. Which cycles are saved? What would it take to stop early, and what does

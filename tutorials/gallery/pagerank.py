@@ -3,15 +3,15 @@
 A page's rank is what a reader who follows links, and now and then begins anew, sees of it. Its next value is a sum over
 the pages that link to it, wherever they are, and who they are is known when the program is made. So a vertex is
 simply connected to the pages that its tile needs: the exchange does the gathering, each page is sent once, and no
-request is ever made. A few pages have thousands of links and most have hardly any, so rows are cut into pieces, which
+request is ever made. A few pages have a thousand links and most have hardly any, so rows are cut into pieces, which
 are dealt out by their links; a second superstep adds up the pieces. NumPy's power iteration gives the same ranks.
 
     pypoplar tutorial gallery/pagerank --picture ranks.svg
 
-What it costs: 11,776 pages with 93,540 links on 1472 tiles take about 2,900 cycles a round, 1.5 us. A tile receives some
-100 pages, most of them alone, a piece of 3 cycles each, in 350; the sums take 1,100 and the ranks 1,000, for as slow
-as the fullest tile is, while the mean has half of its work. Without cutting, one worker sums 1,338 links of the best
-page, and the others wait: 24,300 cycles, and 3,600 to receive what it needs, ten times as long in all.
+What it costs: 11,776 pages with 93,540 links on 1472 tiles take about 2,900 cycles a round, 1.5 us. Pages come one by
+one, 3 cycles each, at most 118 to a tile, in 354; the sums take 1,100 and the ranks 1,000, as long as the fullest
+tile takes, while the mean tile has half of its work. Without cutting, one worker sums 1,338 links of the best page,
+and the others wait: 24,300 cycles, and 3,600 to receive what it needs, ten times as long in all.
 
 Exercises
 1. Do not cut rows: `--piece 1000000`. Which superstep becomes longer, and what do the other tiles do meanwhile?

@@ -8,11 +8,11 @@ counted as lost, and the script says so. Places are whole numbers, so that all o
 
     pypoplar tutorial gallery/particles --picture caustics.png
 
-What it costs: 141,312 particles on 1472 tiles take about 24,500 cycles a step, 13 us. A tile receives three buffers of
-480 bytes from each side in one superstep and two in the other, 726 and 484 cycles, though few of them hold more than
-two particles: that is the price of not knowing. Computing takes 11,500 for each superstep, by the fullest cell, which
-has 118 particles in the end where the mean cell has 16: the mean tile works 42% of the time. Cells of equal size are
-easy to find and, where particles gather, badly balanced.
+What it costs: 141,312 particles on 1472 tiles take about 24,500 cycles a step, 13 us. A tile receives three buffers
+of 480 bytes from each side in one superstep and two in the other, 726 and 484 cycles, though a buffer for 24 holds a
+third of a particle in the mean: that is the price of not knowing. Computing takes 11,500 for each superstep, by the
+fullest cell, which has 118 particles in the end where the mean cell has 16: the mean tile works 42% of the time.
+Cells of equal size are easy to find and, where particles gather, badly balanced.
 
 Exercises
 1. Make buffers and cells as small as can be without a loss. Which cycles follow the buffers, which the particles?
