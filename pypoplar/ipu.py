@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,7 +76,7 @@ def worker_count() -> int:
     return 6
 
 
-def worker_range(worker: int, of: Any) -> range:
+def worker_range(worker: int, of: int | Sized) -> range:
     """The indices that one worker takes of a vector, or of so many: ``for i in ipu.worker_range(worker, self.out):``.
 
     The workers of a MultiVertex together take all of them, each one piece, of equal sizes but for the end. In device code it

@@ -47,7 +47,10 @@ from pypoplar.poputil.overloads import forms
 from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Switch
 
 ROOMS = ("", ".program", ".poputil", ".popops", ".poplin", ".popnn", ".testing")
-SEVERAL = r"\b(Any|Iterable|Sequence\[|SequenceOf|list|tuple|Mapping|Options|Programs|AnyArray|Operand|Callback|Runnable)"
+SEVERAL = (
+    r"\b(Any|ArrayLike|Codelets|FieldValue|Intervals|TileMapping|Iterable|Sequence\[|SequenceOf|list|tuple|Mapping"
+    r"|Options|Programs|AnyArray|Operand|Callback|Runnable)"
+)
 MADE_BY_PYPOPLAR = (  # classes that users get and do not make
     "ComputeSet",
     "DataStream",
@@ -67,11 +70,7 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
     "Engine.connectHostFunction.function",
     "Engine.connectStreamToCallback.callback",
     "Graph.addFunction.program",
-    "Graph.addVertex.vertexType",
-    "Graph.add_vertices.vertexType",
     "Graph.clone.what",
-    "Graph.registerPerfEstimator.estimator",
-    "Graph.registerPerfEstimator.vertexType",
     "Interval.__init__.begin",
     "Interval.__init__.end",
     "StreamCallback.fetch.chunk",
@@ -81,17 +80,10 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
     "Target.of_preset.changes",
     "OptionHandler.__init__.read",
     "SingleReduceOp.__init__.outType",
-    "assert_exchange.engine",
     "createConstantMetadataTensor.fp8Format",
     "createVariableMetadataTensor.fp8Format",
     "iterateTensorPartitions.f",
-    "assert_exchange_at_most.engine",
-    "assert_no_exchange.engine",
     "assert_same_bits.of",
-    "exchanged.engine",
-    "listing.codelet",
-    "run.build",
-    "run_vertex.codelet",
 }
 
 

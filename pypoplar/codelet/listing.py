@@ -6,7 +6,6 @@ import linecache
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
@@ -20,6 +19,7 @@ from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.codelet_file import module_of_file
 from pypoplar.codelet.language.declaration import base_name
+from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.registry import CodeletRegistry, Template, codelet_classes, collect
 from pypoplar.device import Device
 from pypoplar.errors import PoplarError, PoplarTypeError
@@ -31,7 +31,7 @@ _COLUMN = 20
 
 
 @public
-def listing(codelet: Any, target: Target | Device | str = "bow") -> str:
+def listing(codelet: type[Vertex], target: Target | Device | str = "bow") -> str:
     """What the code of a codelet becomes on a target: bundles with their worker slots, by the user's lines.
 
     A bundle has an instruction for the main pipe, for the auxiliary one, or for both; it stands below the line of the main

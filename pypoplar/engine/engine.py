@@ -43,6 +43,8 @@ from pypoplar.tracebacks import public
 from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from pypoplar.compiler.compile import Progress
     from pypoplar.executable.archive import Place
     from pypoplar.graph.graph import Graph
@@ -453,7 +455,7 @@ class Engine(ShownEngine):
 
     # Tensors by handle
 
-    def writeTensor(self, handle: str, array: Any) -> None:
+    def writeTensor(self, handle: str, array: ArrayLike) -> None:
         """Write host data to the tensor of a handle that `Graph.createHostWrite` made.
 
         Parameters
@@ -533,7 +535,7 @@ class Engine(ShownEngine):
             raise unknown_name(f"host {kind} handle", handle, list(handles))
         return handles[handle]
 
-    def copyToRemoteBuffer(self, array: Any, name: str, row: int = 0, replica: int = 0) -> None:
+    def copyToRemoteBuffer(self, array: ArrayLike, name: str, row: int = 0, replica: int = 0) -> None:
         """Fill a row of a remote buffer with values of the host.
 
         Parameters

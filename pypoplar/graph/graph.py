@@ -43,7 +43,20 @@ from pypoplar.tracebacks import cut, public, slow_path, swift
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
 if TYPE_CHECKING:
+    import os
+    from types import ModuleType
+    from typing import TypeAlias
+
     import networkx
+    from numpy.typing import ArrayLike
+
+    from pypoplar.codelet.language.fields import Vertex
+    from pypoplar.graph.mapping import Intervals, TileMapping
+    from pypoplar.graph.vertex_introspector import VertexPerfEstimate
+
+    VertexType: TypeAlias = type[Vertex] | str
+    Codelets: TypeAlias = "type[Vertex] | ModuleType | str | os.PathLike[str] | Iterable[Codelets]"
+    FieldValue: TypeAlias = Tensor | Iterable[Tensor] | ArrayLike
 
 
 class VariableMappingMethod(Enum):
@@ -188,7 +201,7 @@ class Graph(ShownInNotebooks):
 
     # -- codelets -------------------------------------------------------------------------------------------------------------
 
-    def addCodelets(self, *sources: Any) -> bool:
+    def addCodelets(self, *sources: Codelets) -> bool:
         """Add codelets, so that vertices can be made of them by name or class.
 
         The path of the running program, ``__file__``, or of an imported module means the classes that it has by now. Adding a
@@ -245,7 +258,11 @@ class Graph(ShownInNotebooks):
     # -- variables ------------------------------------------------------------------------------------------------------------
 
     def addVariable(
-        self, type: ElementType, shape: Any, mapping: VariableMappingMethod | str = VariableMappingMethod.NONE, name: str = ""
+        self,
+        type: ElementType,
+        shape: int | Iterable[int],
+        mapping: VariableMappingMethod | str = VariableMappingMethod.NONE,
+        name: str = "",
     ) -> Tensor:
         """A new variable as a tensor; ``addVariable(FLOAT, [4, 4], "weights")`` leaves the mapping out.
 
@@ -286,7 +303,7 @@ class Graph(ShownInNotebooks):
             raise PoplarTypeError(f"a variable's mapping is a VariableMappingMethod, got {mapping!r}")
         return variable
 
-    def addConstant(self, type: ElementType, shape: Any, value: Any, name: str = "") -> Tensor:
+    def addConstant(self, type: ElementType, shape: int | Iterable[int], value: ArrayLike, name: str = "") -> Tensor:
         """A new tensor that nothing may write to.
 
         Parameters
@@ -463,7 +480,7 @@ class Graph(ShownInNotebooks):
     # -- tile mappings --------------------------------------------------------------------------------------------------------
 
     @swift
-    def setTileMapping(self, what: Tensor | VertexRef | VertexRange, mapping: Any) -> None:
+    def setTileMapping(self, what: Tensor | VertexRef | VertexRange, mapping: TileMapping) -> None:
         """Place all elements of a tensor, or a vertex, on a tile; later calls win.
 
         Parameters
@@ -585,7 +602,7 @@ class Graph(ShownInNotebooks):
         return tensor.numElements() - int((end - begin).sum())
 
     def getSortedContiguousRegions(
-        self, tensor: Tensor, intervals: Iterable[Any], removeAliasedIntervals: bool = False
+        self, tensor: Tensor, intervals: Intervals, removeAliasedIntervals: bool = False
     ) -> list[list[Interval]]:
         """The intervals of the flattened tensor in the order of memory; those that follow each other there stand in one list.
 
@@ -666,7 +683,12 @@ class Graph(ShownInNotebooks):
         return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
 
     @swift
-    def addVertex(self, computeSet: ComputeSet, vertexType: Any, connections: Any = None) -> VertexRef:
+    def addVertex(
+        self,
+        computeSet: ComputeSet,
+        vertexType: VertexType,
+        connections: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None,
+    ) -> VertexRef:
         """A new vertex of a codelet, not yet on a tile.
 
         Parameters
@@ -712,7 +734,7 @@ class Graph(ShownInNotebooks):
         return VertexRef(vertices, number, kind)
 
     def add_vertices(
-        self, computeSet: ComputeSet, vertexType: Any, connections: Mapping[str, Any], tiles: Any = None
+        self, computeSet: ComputeSet, vertexType: VertexType, connections: Mapping[str, Any], tiles: ArrayLike | None = None
     ) -> VertexRange:
         """Add many vertices of one codelet at once, without a loop in Python (not part of Poplar).
 
@@ -765,7 +787,7 @@ class Graph(ShownInNotebooks):
         return VertexRange(vertices, first, count, kind)
 
     @swift
-    def connect(self, field: FieldRef, value: Any) -> None:
+    def connect(self, field: FieldRef, value: FieldValue) -> None:
         """Connect a field to a tensor, or set a plain field to a value.
 
         Fields connected twice or never are judged when the Engine is built.
@@ -802,7 +824,7 @@ class Graph(ShownInNotebooks):
         vertex: VertexRef = field._vertex
         return vertex
 
-    def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
+    def setInitialValue(self, what: FieldRef | Tensor, value: ArrayLike) -> None:
         """What a plain field, or the elements of a variable, hold after `Engine.load`; later calls win, and all over defaults.
 
         Parameters
@@ -850,7 +872,7 @@ class Graph(ShownInNotebooks):
         """
         self._vertices.set_size(self._field(field)._number, field._slot, size)
 
-    def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = None) -> None:
+    def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: ArrayLike, flops: ArrayLike | None = None) -> None:
         """Say what a vertex costs, to be used instead of what its code costs.
 
         Parameters
@@ -872,7 +894,7 @@ class Graph(ShownInNotebooks):
         """
         self._vertices.set_estimate(vertex, cycles, flops)
 
-    def setCycleEstimate(self, vertex: VertexRef | VertexRange, cycles: Any) -> None:
+    def setCycleEstimate(self, vertex: VertexRef | VertexRange, cycles: ArrayLike) -> None:
         """Say what a vertex costs; the older name of `setPerfEstimate`, which says what is raised.
 
         Parameters
@@ -884,7 +906,9 @@ class Graph(ShownInNotebooks):
         """
         self._vertices.set_estimate(vertex, cycles, None)
 
-    def registerPerfEstimator(self, vertexType: Any, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
+    def registerPerfEstimator(
+        self, vertexType: VertexType, estimator: Callable[[VertexIntrospector, Target], int | VertexPerfEstimate]
+    ) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate.
 
         It is asked once for all vertices of a codelet with equal sizes and values.

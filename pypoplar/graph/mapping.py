@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.notebook import ShownInNotebooks
+
+Intervals: TypeAlias = "Iterable[Interval | tuple[int, int]]"
+TileMapping: TypeAlias = "int | Iterable[int] | Iterable[Intervals] | Mapping[int, Intervals]"
+"""A tile, or intervals of a flattened tensor for each tile, or for those named; of a range of vertices a tile for each."""
 
 
 class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):

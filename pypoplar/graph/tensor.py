@@ -13,7 +13,7 @@ from collections.abc import Sequence as SequenceOf
 from copy import copy
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -249,6 +249,12 @@ class Tensor(WithoutValues, ShownInNotebooks):
             what = f"of {self._described()} begins after its end in dimension {dimension}: the begin comes first, as in slice(2, 5)"
         return f"slice {asked} {what}"
 
+    @overload
+    def slice(self, begin: int, end: int, dimension: int = 0) -> Tensor: ...
+    @overload
+    def slice(self, begin: SequenceOf[int], end: SequenceOf[int], dimension: int | SequenceOf[int] = 0) -> Tensor: ...
+    @overload
+    def slice(self, begin: Interval, end: int | None = None, dimension: int = 0) -> Tensor: ...
     @swift
     def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
         """The half-open range ``[begin, end)`` of a dimension, or of several.
@@ -305,7 +311,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             result = result._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         return result
 
-    def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
+    def slices(self, intervals: Iterable[Interval | tuple[int, int] | int | np.integer[Any]], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension.
 
         Parameters
@@ -326,8 +332,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             If one goes beyond the end.
         """
         bounds = [
-            (interval, interval + 1) if isinstance(interval, int | np.integer) else bounds_of(interval, "an interval of slices")
-            for interval in listed("slices", ordered(intervals, "the intervals of slices", INTERVALS))
+            (int(each), int(each) + 1) if isinstance(each, int | np.integer) else bounds_of(each, "an interval of slices")
+            for each in listed("slices", ordered(intervals, "the intervals of slices", INTERVALS))
         ]
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
@@ -418,7 +424,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
                 return self._strided(self._offset, shape, steps)
         return self._scattered(self._run_list(), shape)
 
-    def reshape(self, shape: Any, *more: NoReturn) -> Tensor:
+    def reshape(self, shape: int | Iterable[int], *more: NoReturn) -> Tensor:
         """The same elements in another shape; one size may be -1 and is then found from the others.
 
         Parameters
@@ -474,7 +480,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         begin, end = self._dimension_range(begin, len(self._shape) if end is None else end)
         return self.reshapePartial(begin, end, [prod(self._shape[begin:end])])
 
-    def reshapePartial(self, begin: int, end: int, shape: Any) -> Tensor:
+    def reshapePartial(self, begin: int, end: int, shape: int | Iterable[int]) -> Tensor:
         """Dimensions ``[begin, end)`` in another shape, the others kept.
 
         Parameters

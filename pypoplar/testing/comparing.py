@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pypoplar.braces import ordered
 from pypoplar.tracebacks import public
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 SHOWN = 5
 
 
 @public
 def assert_same_bits(
-    actual: Any, expected: Any, name: str = "array", of: tuple[str, str] = ("got", "expected"), nan_bits: bool = True
+    actual: ArrayLike, expected: ArrayLike, name: str = "array", of: tuple[str, str] = ("got", "expected"), nan_bits: bool = True
 ) -> None:
     """Fail unless both arrays have the same type, shape and bits: -0.0 is not 0.0.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from attrs import frozen
@@ -22,11 +22,17 @@ from pypoplar.executable.exchange_account import ExchangeShare
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 
+if TYPE_CHECKING:
+    from pypoplar.engine.engine import Engine
+    from pypoplar.executable.executable import Executable
+    from pypoplar.testing.running import Result
+
+Compiled: TypeAlias = "Engine | Executable | Result"
 Pairs = dict[tuple[int, int], int]
 
 
 @public
-def exchanged(engine: Any, name: str | None = None, phase: str | None = None) -> Pairs:
+def exchanged(engine: Compiled, name: str | None = None, phase: str | None = None) -> Pairs:
     """Who sends how much to whom.
 
     Parameters
@@ -60,7 +66,7 @@ def exchanged(engine: Any, name: str | None = None, phase: str | None = None) ->
 
 
 @public
-def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
+def assert_exchange(engine: Compiled, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
     """Fail unless exactly these bytes go from tile to tile.
 
     Parameters
@@ -92,7 +98,7 @@ def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, 
 
 
 @public
-def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None = None) -> None:
+def assert_no_exchange(engine: Compiled, name: str | None = None, phase: str | None = None) -> None:
     """Fail if anything goes from one tile to another.
 
     Parameters
@@ -113,7 +119,7 @@ def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None =
 
 
 @public
-def assert_exchange_at_most(engine: Any, bytes: int, name: str | None = None, phase: str | None = None) -> None:
+def assert_exchange_at_most(engine: Compiled, bytes: int, name: str | None = None, phase: str | None = None) -> None:
     """Fail if tiles send more than so many bytes in all; a multicast counts once.
 
     Parameters

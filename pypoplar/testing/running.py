@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from attrs import field, frozen
@@ -22,7 +22,14 @@ from pypoplar.testing.comparing import assert_same_bits
 from pypoplar.tracebacks import public
 from pypoplar.types import type_of_dtype
 
+if TYPE_CHECKING:
+    from pypoplar.graph.tensor import Tensor
+    from pypoplar.graph.vertices import ComputeSet
+    from pypoplar.options import OptionValue
+    from pypoplar.report.report import Report
+
 MODES: tuple[Mode, ...] = ("interpret", "native")
+Built: TypeAlias = "Program | ComputeSet | tuple[Program | ComputeSet, Mapping[str, Tensor]]"
 Mappings = Mapping[str, int | Sequence[Sequence[Any]]]
 
 
@@ -57,20 +64,20 @@ class Result:
         return iter(self.arrays)
 
     @property
-    def report(self) -> Any:
+    def report(self) -> Report:
         """The report of the run, as `Engine.getReport` gives it."""
         return self.engine.getReport()
 
 
 @public
 def run(
-    build: Callable[..., Any],
+    build: Callable[..., Built],
     arrays: Mapping[str, AnyArray],
     *,
     streams: Mapping[str, AnyArray | Callable[..., Any]] | None = None,
     mapping: Mappings | None = None,
     device: Device | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, OptionValue] | None = None,
     modes: Sequence[Mode] = MODES,
     runs: int = 1,
 ) -> Result:
@@ -250,6 +257,8 @@ def _compare(first: _Outcome, second: _Outcome) -> None:
 
 def _compare_accounts(first: Result, second: Result, of: tuple[str, str]) -> None:
     left, right = first.report.execution, second.report.execution
+    if left is None or right is None:  # of no runs
+        return
     if [step.name for step in left.steps] != [step.name for step in right.steps]:
         raise AssertionError("the engines went through different steps")
     for a, b in zip(left.steps, right.steps, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from pypoplar.host_values import values_of
 from pypoplar.testing.running import MODES, Result, run
 from pypoplar.tracebacks import public
 
+if TYPE_CHECKING:
+    from pypoplar.codelet.language.fields import Vertex
+    from pypoplar.options import OptionValue
+
 
 @public
 def run_vertex(
-    codelet: Any,
+    codelet: type[Vertex],
     fields: Mapping[str, Any],
     *,
     tile: int = 0,
     device: Device | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, OptionValue] | None = None,
     modes: Sequence[Mode] = MODES,
 ) -> Result:
     """Run one vertex of a codelet on the values of its fields, in both engines, and return what it left in them.

@@ -54,7 +54,7 @@ class VertexBatch:
                 place_on(self.graph, out, np.repeat(tiles, out.dim(1)))
             edges = {name: edge.expand([0]).broadcast(len(vertices), 0) for name, edge in self.edges.items()}
             fields = {"partials": partials, "out": out, **dict(values), **edges}  # type: ignore[call-overload]
-            self.graph.add_vertices(self.sets[cs], vertex_type, fields, tiles)  # type: ignore[index]
+            self.graph.add_vertices(self.sets[cs], vertex_type, fields, tiles)  # type: ignore[index, arg-type]
         self.alike.clear()
 
 
