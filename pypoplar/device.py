@@ -360,7 +360,7 @@ class IPUModel:
 
     @property
     def timing(self) -> str:
-        """Whom cycles follow: "model" or "hardware" (ours)."""
+        """What cycles are counted as, "model" or "hardware" (ours)."""
         timing: str = self.__dict__["_timing"]
         return timing
 

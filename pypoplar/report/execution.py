@@ -155,7 +155,7 @@ class Step:
 
     @property
     def ipus(self) -> tuple[IpuStep, ...]:
-        """The step on each IPU: all IPUs go from step to step together, so each takes as long as the step."""
+        """What each IPU does in the step. All IPUs go from step to step together, so each takes as long as the step."""
         return (IpuStep(self.cycles),) * self.num_ipus
 
     @property

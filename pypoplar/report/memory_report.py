@@ -57,7 +57,7 @@ LIBPVA_CATEGORIES = {
 
 
 class Categories(Mapping[str, int]):
-    """Bytes by category: ``category["variables"]``, or as libpva has it ``category.vertexCode.total``."""
+    """Bytes by category, as ``category["variables"]``, or as libpva has it ``category.vertexCode.total``."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._sizes = dict(sizes)

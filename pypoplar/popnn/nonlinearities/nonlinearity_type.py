@@ -52,5 +52,5 @@ class NonLinearityType(Enum):
 
     @property
     def scaling(self) -> float:
-        """What results are multiplied by: 62,000 of SOFTMAX_SCALED, else 1."""
+        """The factor of results, 62,000 of SOFTMAX_SCALED, else 1."""
         return SOFTMAX_SCALING if self is NonLinearityType.SOFTMAX_SCALED else 1.0
