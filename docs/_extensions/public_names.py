@@ -1,0 +1,100 @@
+"""Links of the reference go to public names, wherever a class is defined.
+
+Annotations are resolved to the modules that define what they name; the reference has each public name once, under the module that
+users import it from. A type that is not public shows its name without a link, and those of other projects do, since the site
+asks no other host for anything. What stands in single backquotes links where it is a public name, and is code where it is not:
+an argument, a word of a language.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import cache
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.nodes import make_refnode
+
+PREFERRED = {  # of names that two modules have; those of a report are named in full
+    "ComputeSet": "pypoplar.ComputeSet",
+    "Program": "pypoplar.program.Program",
+    "Graph": "pypoplar.Graph",
+    "Tensor": "pypoplar.Tensor",
+}
+OF_THE_SOURCE = (  # names for types that the sources have for themselves
+    *("Bytes", "DistributedNormReduceCallback", "FieldChange", "GroupingInfo", "Mode", "Options", "Progress", "Range", "Region"),
+    *("SequenceOf", "Tensors", "TileMapping", "Tree", "WindowChange"),
+)
+OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
+
+
+@cache
+def _defined(name: str) -> object | None:
+    """What a dotted name is, or None."""
+    module, _, member = name.rpartition(".")
+    while module:
+        try:
+            found: Any = importlib.import_module(module)
+        except ImportError:
+            module, _, first = module.rpartition(".")
+            member = f"{first}.{member}"
+            continue
+        for part in member.split("."):
+            found = getattr(found, part, None)
+        return found
+    return None
+
+
+def _public(objects: dict[str, Any], target: str) -> str | None:
+    """The name under which the reference has what `target` names."""
+    if target in objects:
+        return target
+    last = target.rpartition(".")[2]
+    named = [name for name in objects if name.rpartition(".")[2] == last]
+    if target.startswith("pypoplar."):
+        meant = _defined(target)
+        named = [name for name in named if _defined(name) is meant]
+    return min(named, key=len) if named else None
+
+
+def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
+    """A link for a reference of Python that Sphinx has not found, the text alone, or None: that is a warning."""
+    if node.get("refdomain") != "py":
+        return None
+    target = node["reftarget"]
+    domain = env.domains.python_domain
+    name = _public(domain.objects, target)
+    if name is not None:
+        found = domain.objects[name]
+        return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, name)
+    if (
+        node["reftype"] in ("obj", "data")
+        or target in OF_THE_SOURCE
+        or target.partition(".")[0] in OTHERS
+        or target.startswith("pypoplar.")
+    ):
+        return content
+    return None
+
+
+def prefer(app: Sphinx, doctree: nodes.document) -> None:
+    """Say whose an unqualified name of an annotation is, where more than one module has it."""
+    for node in doctree.findall(pending_xref):
+        if node.get("refdomain") == "py" and node.get("py:module") != "pypoplar.pva":
+            node["reftarget"] = PREFERRED.get(node["reftarget"], node["reftarget"])
+
+
+def as_text(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
+    """Keep what docstrings mean as text from being read as markup: ``[batch, *field]`` and ``|a|``."""
+    lines[:] = [re.sub(r"(?<=[ \[])\*(?=[a-z])|\|(?=a\|| is|$)|(?<=\|a)\|", r"\\\g<0>", line) for line in lines]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("autodoc-process-docstring", as_text, priority=900)
+    app.connect("doctree-read", prefer)
+    app.connect("missing-reference", resolve)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

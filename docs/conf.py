@@ -1,0 +1,37 @@
+"""How the site is made of these pages: ``sphinx-build -W docs site``. It asks no other host for anything."""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "pypoplar"
+author = "The pypoplar authors"
+copyright = "The pypoplar authors, MIT licence"
+version = release = installed_version("pypoplar")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "public_names",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+default_role = "py:obj"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = False
+autodoc_use_type_comments = False
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"pypoplar {release}"

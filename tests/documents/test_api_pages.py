@@ -1,0 +1,50 @@
+"""Every public name stands on one page of the reference, from its docstring."""
+
+import importlib
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+import pytest
+
+PAGES = Path(__file__).parents[2] / "docs" / "api"
+MODULES = [
+    "pypoplar",
+    *(f"pypoplar.{name}" for name in ("program", "ipu", "pva", "testing", "poputil", "popops", "poprand", "poplin", "popnn")),
+]
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|autoclass|autofunction|autodata):: ([\w.]+)$", re.M)
+
+
+def public(module):
+    """The public names of a module, but not the modules in it."""
+    whole = importlib.import_module(module)
+    own = [name for name, value in vars(whole).items() if not name.startswith("_") and getattr(value, "__module__", None) == module]
+    return {
+        f"{module}.{name}" for name in getattr(whole, "__all__", own) if not isinstance(getattr(whole, name), ModuleType | TypeVar)
+    }
+
+
+def named():
+    """Every name that a page names, with its page."""
+    found = []
+    for page in sorted(PAGES.glob("*.md")):
+        module = ""
+        for directive, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if directive == "currentmodule":
+                module = name
+            elif directive == "automodule":
+                found += [(one, page.name) for one in public(name)]
+            else:
+                found.append((name if name.startswith("pypoplar.") else f"{module}.{name}", page.name))
+    return found
+
+
+def test_each_name_stands_once():
+    names = [name for name, _ in named()]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_public_name_stands_on_a_page(module):
+    assert sorted(public(module) - {name for name, _ in named()}) == []
