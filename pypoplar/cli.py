@@ -65,12 +65,16 @@ def run(show_traceback: bool, file: Path, arguments: tuple[str, ...]) -> None:
     run_script(file, arguments, show_traceback)
 
 
-@main.command(context_settings=PASS_ON, short_help="Run a tutorial, or list them.")
+@main.command(context_settings=PASS_ON, short_help="Run a tutorial, show or copy it, or list them.")
 @click.argument("name", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def tutorial(show_traceback: bool, name: str | None, arguments: tuple[str, ...]) -> None:
-    """Run the tutorial NAME with ARGUMENTS; without a name, list the tutorials."""
+    """Run the tutorial NAME with ARGUMENTS; without a name, list the tutorials.
+
+    `pypoplar tutorial NAME --show` prints its text: what it is about, what to look at, exercises. `pypoplar tutorial NAME
+    --copy DIRECTORY` puts the script there, with those that it imports, to be changed.
+    """
     if name is None:
         known = resources.tutorials()
         width = max(map(len, known), default=0)
@@ -78,10 +82,60 @@ def tutorial(show_traceback: bool, name: str | None, arguments: tuple[str, ...])
             click.echo(f"{entry.name:{width}}  {entry.summary}")
         return
     try:
-        script = resources.tutorial(name).path
+        chosen = resources.tutorial(name)
     except PoplarError as problem:
         raise click.ClickException(str(problem)) from None
-    run_script(script, arguments, show_traceback)
+    if arguments[:1] == ("--show",):
+        _refuse_more("--show", arguments[1:])
+        click.echo(chosen.text())
+    elif arguments[:1] == ("--copy",):
+        if len(arguments) == 1:
+            raise click.UsageError("--copy takes the directory that the script is put into")
+        _refuse_more("--copy DIRECTORY", arguments[2:])
+        _copy(chosen, Path(arguments[1]))
+    else:
+        run_script(chosen.path, arguments, show_traceback)
+
+
+def _refuse_more(option: str, rest: tuple[str, ...]) -> None:
+    if rest:
+        raise click.UsageError(f"behind {option} nothing else is expected, got {escaped(' '.join(rest))!r}")
+
+
+def _copy(chosen: resources.Tutorial, directory: Path) -> None:
+    """Put a tutorial's files into a directory, and say how it is run; nothing is overwritten."""
+    places = {path: directory / path.relative_to(chosen.path.parent) for path in chosen.files()}
+    there = [str(place) for place in places.values() if place.exists()]
+    if there:
+        raise click.ClickException(f"nothing is overwritten: {', '.join(there)} is there already")
+    try:
+        for path, place in places.items():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    except OSError as problem:
+        raise click.ClickException(f"{escaped(str(directory))}: {problem.strerror}") from None
+    for place in places.values():
+        click.echo(escaped(str(place)))
+    click.echo(f"\nrun it with: python {escaped(str(directory / chosen.path.name))}")
+
+
+@main.command(short_help="Open the documents of this version.")
+@click.option("--no-open", "stay", is_flag=True, help="Say where the pages are, and open no browser.")
+@click.pass_obj
+def docs(show_traceback: bool, stay: bool) -> None:
+    """Open the documents of this version in the browser: guides, tutorials, the reference. No network is needed.
+
+    They are made the first time, which takes about a minute and needs what `pip install 'pypoplar[docs]'` installs.
+    """
+    from pypoplar import documents  # only this command needs it
+
+    with _short_errors(show_traceback):
+        if not documents.place().is_dir():
+            click.echo("making the pages; the first time this takes about a minute", err=True)
+        page = documents.start_page()
+    click.echo(escaped(str(page)))
+    if not stay:
+        click.launch(page.resolve().as_uri())
 
 
 @main.command()

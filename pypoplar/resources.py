@@ -25,6 +25,19 @@ class Tutorial:
     path: Path
     summary: str
 
+    def text(self) -> str:
+        """What the script says of itself: what it shows, what to look at, exercises."""
+        return ast.get_docstring(_tree(self.path)) or ""
+
+    def files(self) -> list[Path]:
+        """The script, the files beside it that it imports, also by way of each other, and the data that they read."""
+        found = [self.path]
+        for path in found:
+            beside = [path.with_name(f"{name}.py") for name in _imported(path)]
+            found += [one for one in dict.fromkeys(beside) if one.is_file() and one not in found]
+        read = any('/ "data"' in path.read_text(encoding="utf-8") for path in found)
+        return found + (sorted(self.path.with_name("data").glob("*")) if read else [])
+
 
 def directory(name: str) -> Path:
     """The directory ``"codelets"`` or ``"tutorials"``."""
@@ -66,5 +79,15 @@ def tutorial(name: str) -> Tutorial:
 
 
 def _summary(path: Path) -> str:
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0].rstrip(".")
+    return (ast.get_docstring(_tree(path)) or "").partition("\n")[0].rstrip(".")
+
+
+def _imported(path: Path) -> list[str]:
+    """The modules that a script imports by their names, as `import` finds those beside it."""
+    nodes = [*ast.walk(_tree(path))]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return names + [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -196,6 +196,32 @@ def test_a_tutorial_runs_by_a_beginning_of_its_name(run, script, monkeypatch):
     assert run("tutorial").stdout == "tut1_first   First steps\ntut2_second  More\n"
 
 
+def test_the_text_of_a_tutorial_is_shown(run):
+    result = run("tutorial", "tut3", "--show")
+    assert result.stdout.startswith("Tutorial 3: writing vertices.\n")
+    assert "Exercises" in result.stdout
+    assert "import" not in result.stdout
+    result = run("tutorial", "tut3", "--show", "more")
+    assert result.exit_code == 2
+    assert "behind --show nothing else is expected, got 'more'" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["digits_lstm", "transformer", "tut3_vertices", "gallery/game_of_life"])
+def test_a_copied_tutorial_has_all_that_it_needs(run, tmp_path, name):
+    place = tmp_path / "new" / "place"
+    result = run("tutorial", name, "--copy", place)
+    assert result.exit_code == 0, result.output
+    script = place / f"{name.rpartition('/')[2]}.py"
+    assert result.stdout.endswith(f"run it with: python {script}\n")
+    listed = result.stdout.partition("\n\n")[0].splitlines()
+    assert sorted(listed) == sorted(str(one) for one in place.rglob("*") if one.is_file())
+    assert subprocess.run([sys.executable, script, "--help" if "tut3" not in name else "-"], check=False).returncode == 0
+    again = run("tutorial", name, "--copy", place)
+    assert again.exit_code == 1
+    assert f"nothing is overwritten: {script}" in again.stderr
+    assert "takes the directory" in run("tutorial", name, "--copy").stderr
+
+
 @pytest.mark.parametrize(
     ("name", "hint"), [("tut", "did you mean tut1_first or tut2_second"), ("frist", "there are tut1_first, tut2_second")]
 )
