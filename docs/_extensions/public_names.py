@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from functools import cache
 from typing import Any
 
@@ -25,10 +26,7 @@ PREFERRED = {  # of names that two modules have; those of a report are named in 
     "Graph": "pypoplar.Graph",
     "Tensor": "pypoplar.Tensor",
 }
-OF_THE_SOURCE = (  # names for types that the sources have for themselves
-    *("Bytes", "DistributedNormReduceCallback", "FieldChange", "GroupingInfo", "Mode", "Options", "Progress", "Range", "Region"),
-    *("SequenceOf", "Tensors", "TileMapping", "Tree", "WindowChange"),
-)
+FOR_CHECKERS = ("Progress",)  # imported for type checkers alone
 OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
 
 
@@ -47,6 +45,14 @@ def _defined(name: str) -> object | None:
             found = getattr(found, part, None)
         return found
     return None
+
+
+@cache
+def _of_the_source(name: str) -> bool:
+    """Whether a name without a module is one that the sources have for a type, such as `Int64s`."""
+    for library in ("poputil", "popops", "poprand", "poplin", "popnn", "pva", "testing"):
+        importlib.import_module(f"pypoplar.{library}")
+    return any(hasattr(module, name) for path, module in sys.modules.items() if path.startswith("pypoplar"))
 
 
 def _public(objects: dict[str, Any], target: str) -> str | None:
@@ -73,7 +79,8 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
         return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, name)
     if (
         node["reftype"] in ("obj", "data")
-        or target in OF_THE_SOURCE
+        or target in FOR_CHECKERS
+        or _of_the_source(target)
         or target.partition(".")[0] in OTHERS
         or target.startswith("pypoplar.")
     ):
