@@ -71,6 +71,7 @@ FLOORS = (
     "poptorch.executor",
     "poptorch",
     "testing",
+    "documents",
     "cli",
     "__main__",
     "",  # pypoplar itself: the public names
