@@ -265,6 +265,25 @@ class VoidFunction:
         For a signature of other things, and an `f` of other arguments.
     PoplibsError
         If `f` leaves a created parameter unset, or changes the number of parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> from pypoplar.poputil import graphfn
+    >>> def compute(graph, a, b):
+    ...     popops.addCodelets(graph)
+    ...
+    ...     def double(args, prog):
+    ...         popops.mulInPlace(graph, args[0], 2.0, prog)
+    ...
+    ...     prog, doubled = program.Sequence(), graphfn.VoidFunction(graph, [graphfn.inout(a)], double)
+    ...     for tensor in (a, b, b):  # one multiplication in memory, called three times
+    ...         doubled([tensor], prog)
+    ...     return prog
+    >>> result = testing.run(compute, {"a": np.float32([1, 2]), "b": np.float32([3, 4])})
+    >>> result["a"].tolist(), result["b"].tolist()
+    ([2.0, 4.0], [12.0, 16.0])
     """
 
     def __init__(

@@ -153,6 +153,14 @@ class OptionSpec:
     ------
     PoplarTypeError
         For what is no `OptionHandler`.
+
+    Examples
+    --------
+    >>> from pypoplar.poputil import OptionHandler, OptionSpec
+    >>> depth, mode = OptionHandler.createWithInteger(), OptionHandler.createWithEnum({"fast": 1, "small": 2})
+    >>> spec = OptionSpec({"depth": depth, "mode": mode})
+    >>> spec.parse("depth", "0x10"), spec.parse("mode", "small")
+    (16, 2)
     """
 
     def __init__(self, handlers: Mapping[str, OptionHandler]) -> None:

@@ -72,6 +72,12 @@ def splitRegions(
     ------
     PoplibsError
         For numbers that are too small, and an interval that ends before it begins.
+
+    Examples
+    --------
+    >>> from pypoplar import poputil
+    >>> [[tuple(part) for part in parts] for parts in poputil.splitRegions([(0, 10), (20, 24)], 2, 3)]
+    [[(0, 4)], [(4, 8)], [(8, 10), (20, 24)]]
     """
     listed = entries("splitRegions", regions)
     nested = bool(listed) and not is_interval(listed[0])

@@ -259,6 +259,15 @@ class ConvParams(_Compared):
         For fields of another class.
     PoplibsError
         For negative sizes.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, poplin
+    >>> params = poplin.ConvParams(FLOAT, 1, [8, 8], [3, 3], 4, 16, 1)  # a sample of 8 x 8, 4 channels in and 16 out
+    >>> params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [1, 1]
+    >>> params.outputTransform.stride = [2, 2]
+    >>> params.getOutputFieldShape()
+    [4, 4]
     """
 
     InputTransform: TypeAlias = FieldChange

@@ -121,7 +121,7 @@ def matMulWithOutput(
     A_:
         FLOAT or HALF [m, k].
     B_:
-        Of the type of A_, [k, n].
+        Of the type of `A_`, [k, n].
     out:
         FLOAT or HALF [m, n]; where it has no tiles, it is mapped. It may have elements of the operands: these are read before
         it is written.

@@ -142,6 +142,28 @@ def Rnn(  # noqa: PLR0913 (PopLibs' arguments)
         For the form with `gatherFn`.
     PoplarTypeError
         If `loopFn` returns no program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import FLOAT, popnn, popops, program, testing
+    >>> params = popnn.rnn.RnnParams(FLOAT, 1, 3, [2, 2])  # a sample, 3 steps, 2 elements in and out
+    >>> def compute(graph, x):
+    ...     popops.addCodelets(graph)
+    ...
+    ...     def body(graph, time, flags, states, step, created, before, name):
+    ...         turn = program.Sequence()
+    ...         popops.addInPlace(graph, states[0][0], step.inputs[0], turn)
+    ...         return turn
+    ...
+    ...     prog = program.Sequence()
+    ...     state = popnn.rnn.createInitialState(graph, params, True, 1, 1)
+    ...     popops.zero(graph, state, prog)
+    ...     sums = popnn.rnn.StateSequence(popnn.rnn.createOutputTensor(graph, params, 1))
+    ...     popnn.rnn.Rnn(graph, params, False, [state], sums, [x], None, None, [], [], prog, body, 1)
+    ...     return prog, {"sums": sums.output}
+    >>> testing.run(compute, {"x": np.float32([[[1, 10]], [[2, 20]], [[3, 30]]])})["sums"].tolist()
+    [[[1.0, 10.0]], [[3.0, 30.0]], [[6.0, 60.0]]]
     """
     call = "popnn.rnn.Rnn"
     if gatherFn is not None:

@@ -94,7 +94,7 @@ class RnnParams:
 
     @property
     def timeSteps(self) -> int:
-        """How many steps there are: another name of `maxTimeSteps`."""
+        """How many steps there are, another name of `maxTimeSteps`."""
         return self.maxTimeSteps
 
     @timeSteps.setter

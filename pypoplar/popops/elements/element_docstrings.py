@@ -89,7 +89,8 @@ def _errors(row: ElementOperation, place: str) -> list[tuple[str, str]]:
         ("PoplarTypeError", f"For what is no tensor of the graph{number}."),
         ("InvalidTileMapping", "If an element of a tensor has no tile."),
     ]
-    return [*found, ("UnknownVertexType", "Unless `popops.addCodelets` was called.")] if row.in_file else found
+    unknown = f"For {listed(row.in_file)}, unless `popops.addCodelets` was called." if row.in_file else ""
+    return [*found, ("UnknownVertexType", unknown)] if unknown else found
 
 
 def docstring_of_builder(row: ElementOperation) -> str:

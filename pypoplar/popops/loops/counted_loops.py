@@ -67,6 +67,22 @@ def countedLoop(
         Unless ``begin < end``, both UNSIGNED_INTs, and `step` is at least 1.
     PoplarTypeError
         If `body` returns no program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x, sums):
+    ...     popops.addCodelets(graph)
+    ...
+    ...     def add(counter):  # the element of that number, to the sums so far
+    ...         step = program.Sequence()
+    ...         popops.addInPlace(graph, sums, popops.dynamicSlice(graph, x, counter, [0], [1], step), step)
+    ...         return step
+    ...
+    ...     return popops.countedLoop(graph, 0, 6, 2, add)
+    >>> testing.run(compute, {"x": np.int32([1, 20, 300, 4000, 50000, 600000]), "sums": np.int32([0])})["sums"].tolist()
+    [50301]
     """
     first, last = whole_number("popops.countedLoop", "begin", begin), end if count is None else count
     by = whole_number("popops.countedLoop", "step", step, 1)

@@ -91,6 +91,18 @@ def pad(
         For a `val` that the type does not have.
     PoplarIndexError
         For a `dim` that `t` does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x):
+    ...     wider = popops.pad(graph, x, [1], [2], 7)
+    ...     mirrored = popops.pad(x, [0], [2], popops.padding.Type.REFLECT)
+    ...     return program.Sequence(), {"wider": wider, "mirrored": mirrored}
+    >>> result = testing.run(compute, {"x": np.int32([1, 2, 3])})
+    >>> result["wider"].tolist(), result["mirrored"].tolist()
+    ([7, 1, 2, 3, 7, 7], [1, 2, 3, 2, 1])
     """
     lower, upper = _amounts(t, dim, paddingLower, paddingUpper)
     for dimension in range(t.rank()):

@@ -206,6 +206,19 @@ def multiUpdateAdd(
         For numbers out of range, and a dimension that `t` does not have.
     InvalidTileMapping
         If an element of a tensor has no tile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, table, rows, places, scale):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     popops.multiUpdateAdd(graph, table, rows, places, scale, [0], [1], prog, popops.SlicePlan(), {})
+    ...     return prog
+    >>> arrays = {"table": np.zeros((3, 2), np.float32), "rows": np.float32([[[1, 2]], [[3, 4]]]), "places": np.uint32([[2], [2]])}
+    >>> testing.run(compute, {**arrays, "scale": np.float32(10)})["table"].tolist()
+    [[0.0, 0.0], [0.0, 0.0], [40.0, 60.0]]
     """
     if not isinstance(offsets, Tensor):
         call, debug = "popops.multiUpdateAdd", below(debugContext, "multiUpdateAdd")
