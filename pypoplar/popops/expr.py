@@ -171,8 +171,8 @@ class PlaceHolder(Expr):
         return f"_{self.number}"
 
 
-def _number(value: object) -> int | float:
-    number = value.item() if isinstance(value, np.generic) else value
+def _number(value: float | np.generic) -> int | float:
+    number: object = value.item() if isinstance(value, np.generic) else value
     if not isinstance(number, bool | int | float):
         raise PoplarTypeError(f"a constant is a number, got {value!r}")
     return number
@@ -454,7 +454,7 @@ class TernaryOpType(Enum):
     SELECT = "SELECT"
 
 
-def UnaryOp(type: UnaryOpType | str, a: object) -> Expr:
+def UnaryOp(type: UnaryOpType | str, a: Expr | float) -> Expr:
     """The operation of one operand that PopLibs calls so.
 
     Parameters
@@ -477,7 +477,7 @@ def UnaryOp(type: UnaryOpType | str, a: object) -> Expr:
     return _of_type(UNARY, type, (a,))
 
 
-def BinaryOp(type: BinaryOpType | str, a: object, b: object) -> Expr:
+def BinaryOp(type: BinaryOpType | str, a: Expr | float, b: Expr | float) -> Expr:
     """The operation of two operands that PopLibs calls so.
 
     Parameters
@@ -500,7 +500,7 @@ def BinaryOp(type: BinaryOpType | str, a: object, b: object) -> Expr:
     return _of_type(BINARY, type, (a, b))
 
 
-def TernaryOp(type: TernaryOpType | str, a: object, b: object, c: object) -> Expr:
+def TernaryOp(type: TernaryOpType | str, a: Expr | float, b: Expr | float, c: Expr | float) -> Expr:
     """The operation of three operands that PopLibs calls so.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TextIO
 
 from attrs import field, frozen
 
@@ -25,7 +25,11 @@ from pypoplar.types import ElementType, check_type
 WRITE = "[(target, poplin.MatMulParams(...), {}), ...]"
 
 
-def _shape(given: Any) -> tuple[int, ...]:
+def _type(given: ElementType) -> ElementType:
+    return check_type(given)
+
+
+def _shape(given: Iterable[int]) -> tuple[int, ...]:
     return check_shape(ordered(given, "a shape of MatMulParams"))
 
 
@@ -51,8 +55,8 @@ class MatMulParams:
         For what is no type or no shape. Whether they fit together is looked at by `preplan`.
     """
 
-    inputType: ElementType = field(converter=check_type)
-    outputType: ElementType = field(converter=check_type)
+    inputType: ElementType = field(converter=_type)
+    outputType: ElementType = field(converter=_type)
     aShape: tuple[int, ...] = field(converter=_shape)
     bShape: tuple[int, ...] = field(converter=_shape)
 

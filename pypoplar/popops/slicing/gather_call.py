@@ -38,7 +38,7 @@ from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 
-def _at_least_one(value: object) -> int:
+def _at_least_one(value: int) -> int:
     return whole_number("popops.GatherParams", "maxElementsPerTile", value, 1)
 
 
