@@ -322,6 +322,13 @@ class EngineOptions:
         ------
         InvalidOption
             For an unknown name, with the nearest, or an ill-formed value, with what is allowed.
+
+        Examples
+        --------
+        >>> from pypoplar.options import EngineOptions
+        >>> options = EngineOptions.parse({"pypoplar.threads": "2", "autoReport.all": "true"})
+        >>> options.threads, options.output_graph_profile
+        (2, True)
         """
         if isinstance(options, EngineOptions):
             return options

@@ -16,9 +16,18 @@ from pypoplar.errors import PoplarTypeError, TypeNotSupportedError
 class ElementType(type):
     """The metaclass of the element types: ``FLOAT.size``, ``FLOAT.dtype``, ``repr(FLOAT) == "FLOAT"``.
 
-    ``code`` names the form of the type in a tile's memory (``f32 f16 i8 u8 i16 u16 i32 u32 i64 u64 bool``) and
-    ``register`` the form in which a codelet computes with it (8- and 16-bit integers are promoted to ``i32``).
-    ``spelling`` is the C++ name that Poplar prints and that templates use: ``"Scale<float>"``.
+    Attributes
+    ----------
+    code:
+        The form of the type in a tile's memory: ``f32 f16 i8 u8 i16 u16 i32 u32 i64 u64 bool``.
+    register:
+        The form in which a codelet computes with it: 8- and 16-bit integers are promoted to ``i32``.
+    spelling:
+        The C++ name that Poplar prints and that templates use: ``"Scale<float>"``.
+    dtype:
+        The type of NumPy's arrays on the host.
+    supported:
+        Whether the device has the type.
     """
 
     code: str
@@ -65,6 +74,7 @@ class ElementType(type):
 
     @property
     def is_floating(cls) -> bool:
+        """Whether it is FLOAT or HALF."""
         return cls.code in ("f32", "f16")
 
     def __repr__(cls) -> str:
@@ -169,7 +179,23 @@ def check_type(type: object) -> ElementType:
 
 
 def type_of_dtype(dtype: Any) -> ElementType:
-    """The element type whose host form is this NumPy dtype (``equivalent_device_type`` in Poplar)."""
+    """The element type whose host form is a NumPy dtype (``equivalent_device_type`` in Poplar).
+
+    Parameters
+    ----------
+    dtype:
+        A dtype, or what NumPy makes one of.
+
+    Returns
+    -------
+    ElementType
+        `SIGNED_CHAR`, not `CHAR`, of int8.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the device has no such type.
+    """
     wanted = np.dtype(dtype)
     for type in SUPPORTED:
         if type.dtype == wanted and type is not CHAR:

@@ -92,6 +92,15 @@ def compileGraph(
         For an unknown option, or a value that it cannot have.
     GraphConnectionError, InvalidTileMapping, GraphCycleError, GraphMemoryAllocationError
         When the graph is not a program of the machine, as from `Engine`.
+
+    Examples
+    --------
+    >>> from pypoplar import Executable, Graph, IPUModel
+    >>> from pypoplar.program import Sequence
+    >>> device = IPUModel("tiny").createDevice()
+    >>> compileGraph(Graph(device), Sequence()).save("program.npz")
+    >>> engine = Engine(Executable.load("program.npz"))
+    >>> engine.loadAndRun(device)
     """
     parsed = EngineOptions.parse(options)
     wrong = "" if progress is None else misfit(progress, "done", "total")
@@ -439,6 +448,25 @@ class Engine(ShownEngine):
             If there is no such host function.
         StreamConnectionError
             If it cannot be called with as many arrays.
+
+        Examples
+        --------
+        >>> from pypoplar import INT, Graph, IPUModel
+        >>> from pypoplar.program import Call
+        >>> device = IPUModel("tiny").createDevice()
+        >>> graph = Graph(device)
+        >>> x = graph.addVariable(INT, [2], "x")
+        >>> graph.setTileMapping(x, 0)
+        >>> graph.setInitialValue(x, [3, 4])
+        >>> graph.createHostRead("x", x)
+        >>> square = graph.addHostFunction("square", [(INT, 2)], [(INT, 2)])
+        >>> engine = Engine(graph, Call(square, [x], [x]))
+        >>> def squared(numbers, result):
+        ...     result[:] = numbers**2
+        >>> engine.connectHostFunction("square", squared)
+        >>> engine.loadAndRun(device)
+        >>> engine.readTensor("x").tolist()
+        [9, 16]
         """
         services = [service for service in self.executable.services if service["kind"] == ServiceKind.HOST_FUNCTION]
         known = {service["name"]: (len(service["inputs"]), len(service["outputs"])) for service in services}

@@ -34,6 +34,19 @@ class StreamCallback:
     when the chunk has been used. With the engine options ``exchange.streamBufferOverlap`` not ``"any"`` and
     ``exchange.enablePrefetch``, `prefetch` is called after that for a stream to the device, and `fetch` only where it did not
     succeed.
+
+    Examples
+    --------
+    >>> from pypoplar import StreamCallback
+    >>> class Numbers(StreamCallback):
+    ...     def __init__(self):
+    ...         self.given = 0
+    ...
+    ...     def fetch(self, chunk):
+    ...         chunk[:] = range(self.given, self.given + len(chunk))
+    ...
+    ...     def complete(self):
+    ...         self.given += 1
     """
 
     class Result(Enum):

@@ -98,12 +98,12 @@ class Executable:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether any variables share memory on a tile."""
+        """Whether any variables share memory on a tile, at different times."""
         return int(self.lives.bytes.sum()) > int(self.memory.variables.sum() + self.memory.constants.sum())
 
     @property
     def may_round_at_random(self) -> bool:
-        """Whether some program turns stochastic rounding on."""
+        """Whether some program turns stochastic rounding on, see `setStochasticRounding`."""
         settings = self.program[self.program[:, ProgramRow.OPERATION] == Opcode.FLOATING_POINT]
         return bool((settings[:, FloatingPointOperand.SET] & FloatingPoint.STOCHASTIC).any())
 

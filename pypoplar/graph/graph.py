@@ -715,6 +715,26 @@ class Graph(ShownInNotebooks):
             If the codelet has no such field.
         GraphConnectionError
             If a tensor does not fit its field. Nothing is added then.
+
+        Examples
+        --------
+        >>> from pypoplar import FLOAT, InOut, IPUModel, Vector, Vertex
+        >>> class Double(Vertex):
+        ...     x: InOut[Vector[FLOAT]]
+        ...
+        ...     def compute(self):
+        ...         for i in range(len(self.x)):
+        ...             self.x[i] *= 2.0
+        >>> graph = Graph(IPUModel("tiny").createDevice())
+        >>> x = graph.addVariable(FLOAT, [8], "x")
+        >>> doubled = graph.addComputeSet("double")
+        >>> for tile in range(2):
+        ...     half = x[4 * tile : 4 * tile + 4]
+        ...     graph.setTileMapping(half, tile)
+        ...     vertex = graph.addVertex(doubled, Double, {"x": half})
+        ...     graph.setTileMapping(vertex, tile)
+        >>> graph.numVertices()
+        2
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:
@@ -769,6 +789,21 @@ class Graph(ShownInNotebooks):
             If the sizes of dimension 0 differ, or say nothing of the number of vertices.
         InvalidTileMapping
             For tiles that the graph does not have, or not one for each vertex.
+
+        Examples
+        --------
+        >>> from pypoplar import FLOAT, InOut, IPUModel, Vector, Vertex
+        >>> class Double(Vertex):
+        ...     x: InOut[Vector[FLOAT]]
+        ...
+        ...     def compute(self):
+        ...         for i in range(len(self.x)):
+        ...             self.x[i] *= 2.0
+        >>> graph = Graph(IPUModel("tiny").createDevice())
+        >>> x = graph.addVariable(FLOAT, [8], "x")
+        >>> graph.setTileMapping(x, {0: [(0, 4)], 1: [(4, 8)]})
+        >>> graph.add_vertices(graph.addComputeSet("double"), Double, {"x": x.reshape([2, 4])}, [0, 1])
+        <VertexRange of 2 Double>
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:

@@ -23,7 +23,13 @@ TileMapping: TypeAlias = "int | Iterable[int] | Iterable[Intervals] | Mapping[in
 
 
 class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
-    """For each tile the intervals of a flattened tensor that it holds; `complete` is False where elements have no tile."""
+    """For each tile the intervals of a flattened tensor that it holds, given by `Graph.getTileMapping`: a list of lists.
+
+    Attributes
+    ----------
+    complete:
+        Whether all elements have a tile.
+    """
 
     complete: bool
 

@@ -58,6 +58,22 @@ class Tensor(WithoutValues, ShownInNotebooks):
     Every method that returns a tensor returns another view of the same elements. `shape()`, `dim(i)` and `rank()` are calls, as in
     Poplar; indexing, `len` and iteration follow Python, except that slices beyond the end raise `PoplarIndexError`.
     ``Tensor()`` is the null tensor: no elements, no graph, ``valid()`` is False.
+
+    Examples
+    --------
+    >>> from pypoplar import INT, Graph, IPUModel, concat
+    >>> graph = Graph(IPUModel("tiny").createDevice())
+    >>> m = graph.addConstant(INT, [2, 3], [[1, 2, 3], [4, 5, 6]])
+    >>> views = m[1], m[:, 1:], m.transpose(), m.reshape([3, 2]), m[0].broadcast(2, 0), m[0].upsample(2, 0), m.subSample(2, 1)
+    >>> for view in views:
+    ...     print(graph.getConstantValue(view).tolist())
+    [4, 5, 6]
+    [[2, 3], [5, 6]]
+    [[1, 4], [2, 5], [3, 6]]
+    [[1, 2], [3, 4], [5, 6]]
+    [1, 2, 3, 1, 2, 3]
+    [1, 1, 2, 2, 3, 3]
+    [[1, 3], [4, 6]]
     """
 
     __slots__ = ("_offset", "_runs", "_shape", "_strides", "_type", "_variables")

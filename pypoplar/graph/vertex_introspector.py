@@ -36,7 +36,7 @@ class VertexPerfEstimate:
 
 @public
 class FieldData:
-    """A field of a vertex, as an estimator sees it: its size and type, and its value if it is a plain field."""
+    """A field of a vertex as an estimator sees it, given by `VertexIntrospector.getFieldInfo`: its size, type and value."""
 
     __slots__ = ("_is_list", "_sizes", "_type", "_value")
 
@@ -55,10 +55,27 @@ class FieldData:
         return self._type
 
     def empty(self) -> bool:
+        """Whether the field has no elements, or no rows."""
         return self.size() == 0
 
     def getSizeAtIndex(self, index: int) -> int:
-        """Elements of one row of a `VectorList`."""
+        """Elements of one row of a `VectorList`.
+
+        Parameters
+        ----------
+        index:
+            The number of the row.
+
+        Returns
+        -------
+        int
+            Its elements.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such row.
+        """
         if not 0 <= index < len(self._sizes):
             raise PoplarIndexError(f"row {index} is out of range for a field of {len(self._sizes)} rows")
         return int(self._sizes[index])

@@ -26,35 +26,68 @@ from pypoplar.notebook import ShownInNotebooks
 
 @frozen(eq=False)
 class Part:
-    """A program within another one."""
+    """A program within another one, for what `Program.contains` gives.
+
+    Parameters
+    ----------
+    program:
+        The inner program.
+    name:
+        The argument that it was: "body", "case 3".
+    heading:
+        What stands over it in a report's program tree; without one it stands directly below the program.
+    """
 
     program: Program
-    name: str = ""  # of the argument that it was: "body", "case 3"
-    heading: str = ""  # over it in a report's program tree; without one it stands directly below the program
+    name: str = ""
+    heading: str = ""
 
 
 @frozen(eq=False)
 class Nothing:
-    """No programs: what the program does, it does itself."""
+    """No programs, for `Program.contains`: what the program does, it does itself."""
 
 
 @frozen(eq=False)
 class Vertices:
-    """All vertices of a compute set, which read and write what they are connected to; then the program writes."""
+    """All vertices of a compute set, for `Program.contains`: they read and write their edges; then the program writes.
+
+    Parameters
+    ----------
+    compute_set:
+        The compute set.
+    """
 
     compute_set: ComputeSet
 
 
 @frozen(eq=False)
 class InTurn:
-    """The program reads; each part once, one after another; the program writes."""
+    """Parts one after another, for `Program.contains`: the program reads; each part runs once; the program writes.
+
+    Parameters
+    ----------
+    parts:
+        In their order.
+    """
 
     parts: tuple[Part, ...]
 
 
 @frozen(eq=False)
 class Rounds:
-    """`head`; the program reads, and as long as it wants to go on, `body`, and `head` and the reading again; the program writes."""
+    """A loop, for `Program.contains`.
+
+    `head` runs; the program reads, and as long as it wants to go on, `body`, and `head` and the reading again; the program
+    writes.
+
+    Parameters
+    ----------
+    head:
+        What runs before every reading; None: nothing.
+    body:
+        What runs while the loop goes on; None: nothing.
+    """
 
     head: Part | None
     body: Part | None
@@ -62,7 +95,15 @@ class Rounds:
 
 @frozen(eq=False)
 class OneOf:
-    """The program reads; one of the parts, or none of them unless `always`; the program writes."""
+    """A choice, for `Program.contains`: the program reads; one of the parts, or none of them unless `always`; the program writes.
+
+    Parameters
+    ----------
+    parts:
+        Those of which one runs.
+    always:
+        Whether one of them always runs.
+    """
 
     parts: tuple[Part, ...]
     always: bool = True
@@ -70,7 +111,13 @@ class OneOf:
 
 @frozen(eq=False)
 class Calling:
-    """The program reads; a function of the graph; the program writes."""
+    """A call, for `Program.contains`: the program reads; a function of the graph runs; the program writes.
+
+    Parameters
+    ----------
+    function:
+        What `Graph.addFunction` gave.
+    """
 
     function: Function
 

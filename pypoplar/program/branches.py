@@ -87,6 +87,18 @@ class Switch(GrowingProgram):
         If the index does not have one element.
     ControlProgramError
         If two cases have one value, or the index cannot have it.
+
+    Examples
+    --------
+    >>> from pypoplar import INT, Engine, Graph, IPUModel
+    >>> from pypoplar.program import Abort, Sequence, Switch
+    >>> device = IPUModel("tiny").createDevice()
+    >>> graph = Graph(device)
+    >>> choice = graph.addVariable(INT, [], "choice")
+    >>> graph.setTileMapping(choice, 0)
+    >>> graph.setInitialValue(choice, 1)
+    >>> program = Switch(choice, [(0, Abort("the first")), (1, Sequence())], default=Abort("another"))
+    >>> Engine(graph, program).loadAndRun(device)
     """
 
     def __init__(

@@ -37,6 +37,25 @@ class Copy(Program):
         If the numbers of elements differ.
     TensorWriteError
         If the destination holds a constant or an element twice, or an element at another position than the source.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from pypoplar import INT, Engine, Graph, IPUModel
+    >>> from pypoplar.program import Copy
+    >>> device = IPUModel("tiny").createDevice()
+    >>> graph = Graph(device)
+    >>> x = graph.addConstant(INT, [4], [1, 2, 3, 4])
+    >>> rows = graph.addConstant(INT, [2], [0, 2])
+    >>> for tensor in (x, rows):
+    ...     graph.setTileMapping(tensor, 0)
+    >>> buffer = graph.addRemoteBuffer("buffer", INT, 2, repeats=3)
+    >>> engine = Engine(graph, Copy(x, buffer, rows))
+    >>> engine.loadAndRun(device)
+    >>> row = numpy.zeros(2, numpy.int32)
+    >>> engine.copyFromRemoteBuffer("buffer", row, 2)
+    >>> row.tolist()
+    [3, 4]
     """
 
     def __init__(

@@ -56,7 +56,13 @@ cycles_of = attrgetter(*CYCLES)
 
 @frozen
 class IpuStep:
-    """One IPU's part of a step."""
+    """One IPU's part of a step, given by `Step.ipus`: its cycles.
+
+    Attributes
+    ----------
+    cycles:
+        As many as the step takes: all IPUs go from step to step together.
+    """
 
     cycles: int
 
@@ -145,7 +151,7 @@ class Step:
 
     @property
     def cycles(self) -> int:
-        """All cycles of the step, of all phases."""
+        """All cycles of the step: of compute, sync, exchange, copies and the host."""
         return sum(cycles_of(self))
 
     @property
@@ -172,7 +178,7 @@ class Step:
 
     @property
     def activeTileBalance(self) -> float:
-        """As `tileBalance`, over the active tiles only."""
+        """As `tileBalance`, over the active tiles only; 0 where there are none."""
         load = self._load()
         return share(load[load > 0])
 
@@ -252,27 +258,57 @@ def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
 
 @frozen
 class VertexTypeCycles:
-    """The vertices of one type: how many are in the program, and the worker slots of all their executions.
+    """The vertices of one type and what all their executions took, given by `Execution.cycles_by_vertex_type`.
 
-    A slot is a cycle of one worker thread, in which its tile goes on by as many cycles as it has threads. `cycles` are the slots by
-    estimates where there are any. Beside them stand those that the code would take as the vendor's compiler makes it, and what
-    hand-written code could reach, which is never more.
+    Cycles are worker slots: a slot is a cycle of one worker thread, in which its tile goes on by as many cycles as it has
+    threads.
+
+    Attributes
+    ----------
+    instances:
+        How many vertices are in the program.
+    cycles:
+        Slots, by estimates where there are any.
+    flops:
+        Floating-point operations, with the engine option ``profiler.includeFlopEstimates``.
+    memory_bytes:
+        Bytes that they load and store, with the same option.
+    compiled_cycles:
+        Slots that the code would take as the vendor's compiler makes it, where ``pypoplar.codelet_cost`` is not scalar.
+    bound_cycles:
+        Slots that hand-written code could reach, which is never more.
     """
 
     instances: int
     cycles: int
-    flops: int = 0  # with the engine option profiler.includeFlopEstimates
+    flops: int = 0
     memory_bytes: int = 0
-    compiled_cycles: int = 0  # the same, where pypoplar.codelet_cost is not scalar
+    compiled_cycles: int = 0
     bound_cycles: int = 0
 
 
 @frozen
 class TileAverage:
-    """Cycles of the mean tile over the whole run. They add up to the run's cycles.
+    """Cycles of the mean tile over the whole run, given by `Execution.tile_average`. They add up to the run's cycles.
 
-    As in Poplar's summary, `sync` is whatever is left beside compute, exchange and host exchange: the syncs themselves and the
-    waiting for slower tiles, which `waiting` has alone.
+    Attributes
+    ----------
+    compute_including_idle:
+        Compute, with idle worker threads.
+    compute_excluding_idle:
+        Compute, without idle worker threads.
+    exchange:
+        Exchange within IPUs.
+    global_exchange:
+        Exchange between IPUs.
+    host_exchange:
+        Exchange with the host.
+    sync:
+        As in Poplar's summary whatever is left: the syncs themselves and the waiting for slower tiles.
+    waiting:
+        The waiting for slower tiles alone.
+    copies:
+        Copies on the tile, before and after exchanges.
     """
 
     compute_including_idle: float
@@ -282,7 +318,7 @@ class TileAverage:
     host_exchange: float
     sync: float
     waiting: float = 0.0
-    copies: float = 0.0  # on the tile, before and after exchanges
+    copies: float = 0.0
 
 
 @frozen(eq=False, repr=False)
@@ -346,7 +382,7 @@ class Execution(ShownInNotebooks):
 
     @property
     def seconds(self) -> float:
-        """What the cycles take at the target's clock."""
+        """What the cycles of all runs take at the target's clock, in seconds."""
         return self.totalCycles.total / self.clockFrequency if self.clockFrequency else 0.0
 
     @property
@@ -356,7 +392,7 @@ class Execution(ShownInNotebooks):
 
     @property
     def tile_average(self) -> TileAverage:
-        """Where the time of the mean tile went."""
+        """Where the time of the mean tile went, in cycles of compute, exchange and sync."""
 
         def mean(name: str) -> float:
             return float(sum(int(getattr(step, name).sum()) for step in self.steps)) / self.tiles if self.tiles else 0.0

@@ -15,7 +15,21 @@ MOST_STEPS = 10  # that are told of one run
 
 @frozen
 class FailedStep:
-    """A static step with its executions that were complete before the run failed, and what they took."""
+    """What one static step took before a run failed, given by `FailedRun.steps`.
+
+    Attributes
+    ----------
+    number:
+        That of the static step.
+    name:
+        Its debug name.
+    type:
+        A program type of libpva.
+    executions:
+        How often it was complete.
+    cycles:
+        Of all these executions.
+    """
 
     number: int
     name: str
@@ -24,22 +38,32 @@ class FailedStep:
     cycles: int
 
     def told(self) -> str:
-        """``OnTileExecute: work (2 executions), 360 cycles``."""
+        """The step in one line of text: ``OnTileExecute: work (2 executions), 360 cycles``."""
         name = " ".join(self.name.split()) or "<anonymous>"
         return f"{self.type}: {name} ({counted(self.executions, 'execution')}), {counted(self.cycles, 'cycle')}"
 
 
 @frozen
 class FailedRun:
-    """A run called `name` that an error ended; `steps` are those that were executed before, in program order."""
+    """A run that an error ended, given by `Report.failed_runs`.
+
+    Attributes
+    ----------
+    name:
+        What `Engine.run` called it.
+    error:
+        The error's class and the first line of its message.
+    steps:
+        Those that were executed before, in program order.
+    """
 
     name: str
-    error: str  # its class and the first line of its message
+    error: str
     steps: tuple[FailedStep, ...] = ()
 
     @property
     def cycles(self) -> int:
-        """Of all executions that were complete."""
+        """The cycles of all executions that were complete before the error."""
         return sum(step.cycles for step in self.steps)
 
     def told(self) -> list[str]:

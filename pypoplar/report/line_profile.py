@@ -20,26 +20,60 @@ from pypoplar.spelling import MOST_LISTED, nearest_or_all
 
 @frozen
 class SourceLine:
-    """A line of a codelet's text, or of a helper function's that it calls."""
+    """A line of a codelet's text, or of a helper function's that it calls, given by `LineCost.source`.
+
+    Attributes
+    ----------
+    function:
+        The function that has it.
+    file:
+        The file that has it.
+    line:
+        Its number in the file.
+    text:
+        The line without its newline.
+    """
 
     function: str
     file: str
-    line: int  # number in the file
-    text: str  # without its newline
+    line: int
+    text: str
 
 
 @frozen
 class LinePart:
-    """What a line has of an execution of a block, in worker slots."""
+    """What a line has of an execution of a block, given by `CodeletText.blocks`.
 
-    line: int  # place in `CodeletText.lines`
+    Attributes
+    ----------
+    line:
+        Its place in `CodeletText.lines`.
+    slots:
+        Worker slots.
+    bound:
+        Slots that hand-written code could reach, at most `slots`; 0 where it is not known.
+    """
+
+    line: int
     slots: int
-    bound: int  # that hand-written code could reach, at most `slots`; 0 where it is not known
+    bound: int
 
 
 @frozen
 class CodeletText:
-    """The text of a vertex type, and what its blocks cost. `workers` is how many workers a vertex takes: all, of a MultiVertex."""
+    """The text of a vertex type, and what its blocks cost; given by `LineProfile.texts`.
+
+    Attributes
+    ----------
+    vertex_type:
+        The codelet's name.
+    workers:
+        How many workers a vertex takes: all, of a MultiVertex.
+    lines:
+        The lines of the codelet and of its helper functions.
+    blocks:
+        By number of the block what lines have of an execution of it.
+    """
 
     vertex_type: str
     workers: int
@@ -49,10 +83,20 @@ class CodeletText:
 
 @frozen
 class VertexGroup:
-    """The vertices of one type in one compute set, with all their executions.
+    """The vertices of one type in one compute set, with all their executions; given by `LineProfile.groups`.
 
-    `slots` are the worker slots that they were charged, by estimates where there are any. `executions` are those of each block; of
-    a MultiVertex the blocks of the worker that took longest count, for the others wait for it.
+    Attributes
+    ----------
+    compute_set:
+        The compute set's name.
+    vertex_type:
+        The codelet's name.
+    vertices:
+        How many vertices there are.
+    slots:
+        Worker slots that they were charged, by estimates where there are any.
+    executions:
+        Those of each block; of a MultiVertex the blocks of the worker that took longest count, for the others wait for it.
     """
 
     compute_set: str
@@ -64,7 +108,17 @@ class VertexGroup:
 
 @frozen
 class FieldSize:
-    """How long a vertex's field is: in elements and, of a list of vectors, in rows."""
+    """How long a vertex's field is, given by `SlowestVertex.sizes`.
+
+    Attributes
+    ----------
+    name:
+        The field's name.
+    elements:
+        Elements of all rows.
+    rows:
+        Rows of a list of vectors; else None.
+    """
 
     name: str
     elements: int
@@ -78,7 +132,23 @@ class FieldSize:
 
 @frozen
 class SlowestVertex:
-    """The vertex of a compute set that took the most tile cycles in one execution; of several the first, by tile."""
+    """The vertex of a compute set that took the most cycles in one execution, given by `LineProfile.slowest`.
+
+    Of several it is the first, by tile.
+
+    Attributes
+    ----------
+    compute_set:
+        The compute set's name.
+    vertex_type:
+        The codelet's name.
+    tile:
+        Where the vertex is.
+    cycles:
+        Tile cycles of the execution.
+    sizes:
+        How long its fields are.
+    """
 
     compute_set: str
     vertex_type: str
@@ -89,11 +159,23 @@ class SlowestVertex:
 
 @frozen
 class LineCost:
-    """A line with what it cost: `slots` as executed, beside them what its code takes as compiled, and its bound.
+    """A line with what it cost, given by `LineProfile.lines`.
 
-    `share` is that of all slots of the lines beside it. `executions` are those of the block on it that ran most often: a loop that
-    takes several elements at a time goes round less often than there are elements. `compiled` and `bound` are None where prices are
-    not those of compiled code.
+    Attributes
+    ----------
+    source:
+        The line.
+    slots:
+        Worker slots as executed.
+    share:
+        That of all slots of the lines beside it, 0 to 1.
+    compiled:
+        Slots that its code takes as compiled; None where prices are not those of compiled code.
+    bound:
+        Slots that hand-written code could reach; None likewise.
+    executions:
+        Those of the block on it that ran most often: a loop that takes several elements at a time goes round less often than
+        there are elements.
     """
 
     source: SourceLine
@@ -106,10 +188,24 @@ class LineCost:
 
 @frozen
 class ExecutedBlock:
-    """A block of a vertex type, as one compute set executed it, and the lines that it stands on.
+    """A block of a vertex type as one compute set executed it, and the lines that it stands on; given by `LineProfile.blocks`.
 
-    `slots` are worker slots as charged: those of all blocks add up to their vertices'. `compiled` are those that its code takes,
-    whatever estimates say; None where prices are not those of compiled code.
+    Attributes
+    ----------
+    compute_set:
+        The compute set's name.
+    vertex_type:
+        The codelet's name.
+    number:
+        That of the block in the codelet.
+    executions:
+        How often it ran.
+    slots:
+        Worker slots as charged: those of all blocks add up to their vertices'.
+    lines:
+        The lines that it stands on.
+    compiled:
+        Slots that its code takes, whatever estimates say; None where prices are not those of compiled code.
     """
 
     compute_set: str
@@ -123,7 +219,19 @@ class ExecutedBlock:
 
 @frozen(eq=False, repr=False)
 class LineProfile:
-    """Cycles by source line, of all runs together. `compiled` says whether prices are those of compiled code."""
+    """Cycles by source line, of all runs together, given by `Execution.lines`.
+
+    Attributes
+    ----------
+    compiled:
+        Whether prices are those of compiled code.
+    texts:
+        The text of each vertex type, and what its blocks cost.
+    groups:
+        The vertices of each type in each compute set, with their executions.
+    slowest:
+        The slowest vertex of each compute set.
+    """
 
     compiled: bool
     texts: tuple[CodeletText, ...] = ()
@@ -156,7 +264,23 @@ class LineProfile:
         return tuple(sorted(ran, key=lambda name: (-slots[name], name)))
 
     def groups_of(self, vertex_type: str) -> tuple[VertexGroup, ...]:
-        """The vertices of a type, by compute set, those with the most slots first. `KeyError` for a type that has not run."""
+        """The vertices of a type, by compute set, those with the most slots first.
+
+        Parameters
+        ----------
+        vertex_type:
+            The codelet's name.
+
+        Returns
+        -------
+        tuple[VertexGroup, ...]
+            One for each compute set that has executed it.
+
+        Raises
+        ------
+        KeyError
+            For a type that has not run.
+        """
         if vertex_type not in self._text:
             raise KeyError(f"no vertex of the type {vertex_type!r} has run{nearest_or_all(vertex_type, self._text)}")
         groups = [group for group in self.groups if group.vertex_type == vertex_type]
@@ -165,7 +289,22 @@ class LineProfile:
     def lines(self, vertex_type: str, compute_set: str | None = None) -> tuple[LineCost, ...]:
         """All lines of a vertex type's text with what they cost, in one compute set or in all.
 
-        Raises `KeyError` for a type that has not run, or not in this compute set.
+        Parameters
+        ----------
+        vertex_type:
+            The codelet's name.
+        compute_set:
+            The compute set's name; None: all together.
+
+        Returns
+        -------
+        tuple[LineCost, ...]
+            In the order of the text.
+
+        Raises
+        ------
+        KeyError
+            For a type that has not run, or not in this compute set.
         """
         of_type = self.groups_of(vertex_type)
         text, groups = self._text[vertex_type], [group for group in of_type if compute_set in (None, group.compute_set)]
@@ -195,7 +334,7 @@ class LineProfile:
 
     @property
     def blocks(self) -> tuple[ExecutedBlock, ...]:
-        """The blocks that ran."""
+        """The blocks of codelets that ran, by compute set and vertex type."""
         return tuple(block for group in self.groups for block in _blocks(group, self._text[group.vertex_type], self.compiled))
 
 

@@ -25,21 +25,41 @@ def nothing() -> Int64s:
 
 @frozen
 class Total:
-    """`total`, as libpva writes sums: ``report.execution.totalCycles.total``."""
+    """A sum as libpva writes it, given by `Execution.totalCycles` and its like.
+
+    Attributes
+    ----------
+    total:
+        The sum.
+    """
 
     total: int
 
 
 @frozen
 class Bytes:
-    """`bytes`, as libpva writes sizes: ``step.notAlwaysLiveMemory.bytes``."""
+    """A size as libpva writes it, given by `LivenessProgramStep.notAlwaysLiveMemory` and its like.
+
+    Attributes
+    ----------
+    bytes:
+        The size.
+    """
 
     bytes: int
 
 
 @frozen
 class TotalMemory:
-    """Bytes of a tile with and without what alignment leaves empty."""
+    """Bytes of a tile, given by ``tile.memory.total``.
+
+    Attributes
+    ----------
+    includingGaps:
+        From the first in use to the last.
+    excludingGaps:
+        In use, without what alignment leaves empty.
+    """
 
     includingGaps: int
     excludingGaps: int
@@ -85,12 +105,26 @@ class Categories(Mapping[str, int]):
 
 @frozen
 class TileMemoryReport:
-    """One tile's memory: ``report.compilation.tiles[3].memory.category["variables"]``."""
+    """One tile's memory, given by `Tile.memory`: ``report.compilation.tiles[3].memory.category["variables"]``.
+
+    Attributes
+    ----------
+    total:
+        Bytes in all.
+    category:
+        Bytes by category.
+    alwaysLiveBytes:
+        Bytes of variables whose memory is never used for anything else.
+    notAlwaysLiveBytes:
+        Bytes of the others, at most, over the steps of the program.
+    of_types:
+        Its vertices by type; None where the profile does not have them by tile.
+    """
 
     total: TotalMemory
     category: Categories
     alwaysLiveBytes: int = 0
-    notAlwaysLiveBytes: int = 0  # at most, over the steps of the program
+    notAlwaysLiveBytes: int = 0
     of_types: tuple[VertexMemory, ...] | None = None
 
     @property

@@ -46,7 +46,7 @@ class ComputeSet:
 
     @property
     def numVertices(self) -> int:
-        """The number of vertices of all types."""
+        """The number of vertices of all types that the compute set has."""
         return sum(vertices.count for vertices in self.vertices)
 
     def cyclesByTile(self) -> Int64s:
@@ -116,7 +116,7 @@ class Program(ShownInNotebooks):
 
     @property
     def vertices(self) -> Mapping[str, int]:
-        """Vertices by type, of a compute set."""
+        """The number of vertices by type of the compute set that it executes; empty for other programs."""
         return {vertices.name: vertices.count for vertices in self.computeset.vertices} if self.computeset else {}
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Program]]:

@@ -117,17 +117,17 @@ class ReportTarget:
 
     @property
     def numTiles(self) -> int:
-        """Tiles of all IPUs together."""
+        """The number of tiles of all IPUs together."""
         return self.numIPUs * self.tilesPerIpu
 
     @property
     def bytesPerIPU(self) -> int:
-        """Memory of all tiles of one IPU, bytes."""
+        """The memory of all tiles of one IPU, in bytes."""
         return self.tilesPerIpu * self.bytesPerTile
 
     @property
     def totalMemory(self) -> int:
-        """Memory of all tiles of all IPUs, bytes."""
+        """The memory of all tiles of all IPUs, in bytes."""
         return self.numIPUs * self.bytesPerIPU
 
 
@@ -155,29 +155,56 @@ class ReportGraph:
 
 @frozen
 class VertexType:
-    """A vertex type: its vertices in the program, their memory, and what priced their cycles.
+    """A vertex type: its vertices in the program, their memory, and what priced their cycles; given by `Compilation.vertex_types`.
 
-    `priced_by` counts vertices by ``"estimate"`` (`Graph.setPerfEstimate`), ``"estimator"`` (of the codelet or its library) and
-    ``"code"`` (the code as it ran).
+    Attributes
+    ----------
+    name:
+        The codelet's name.
+    instances:
+        How many vertices there are.
+    memory:
+        Bytes of their state and pointers.
+    priced_by:
+        How many vertices are priced by ``"estimate"`` (`Graph.setPerfEstimate`), ``"estimator"`` (of the codelet or its
+        library) and ``"code"`` (the code as it ran).
+    precision:
+        Of its elements: "half" if any are, else "float" if any are; empty if none are, or it is not known.
     """
 
     name: str
     instances: int
-    memory: int  # bytes of state and pointers
+    memory: int
     priced_by: Mapping[str, int] = field(factory=dict)
-    precision: str = ""  # of its elements: "half" if any are, else "float" if any are; empty if none are, or it is not known
+    precision: str = ""
 
 
 @frozen(eq=False)
 class ExchangeReport:
-    """One exchange of the program: a row for each pair of tiles between which bytes go, sorted by source and destination.
+    """One exchange of the program, given by `Compilation.exchanges`: a row for each pair of tiles between which bytes go.
 
-    What a tile sends to several others at once (a multicast) counts for each of them.
+    Rows are sorted by source and destination. What a tile sends to several others at once (a multicast) counts for each of
+    them.
+
+    Attributes
+    ----------
+    name:
+        The debug name of the compute set or copy.
+    phase:
+        "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles.
+    step:
+        The number of the static step.
+    source:
+        int32 [rows] The tile that sends.
+    destination:
+        int32 [rows] The tile that receives.
+    bytes:
+        int64 [rows] How much.
     """
 
     name: str
-    phase: str  # "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
-    step: int  # the static step
+    phase: str
+    step: int
     source: Int32s
     destination: Int32s
     bytes: Int64s
@@ -185,7 +212,15 @@ class ExchangeReport:
 
 @frozen
 class IpuReport:
-    """One IPU's tiles, which keep the numbers that they have among those of all IPUs."""
+    """One IPU's tiles, given by `Compilation.ipus`; they keep the numbers that they have among those of all IPUs.
+
+    Attributes
+    ----------
+    number:
+        That of the IPU, from 0.
+    tiles:
+        Its tiles.
+    """
 
     number: int
     tiles: Sequence[Tile]
@@ -254,12 +289,12 @@ class Compilation:
 
     @property
     def tiles(self) -> TileMemories:
-        """The tiles of all IPUs."""
+        """The tiles of all IPUs, a sequence of `Tile`, made when asked for."""
         return TileMemories(self.memory)
 
     @property
     def ipus(self) -> tuple[IpuReport, ...]:
-        """The IPUs, each with its tiles."""
+        """The IPUs, each with its `number` and its `tiles`, which keep their numbers."""
         tiles, per_ipu = self.tiles, self.target.tilesPerIpu
         return tuple(IpuReport(number, tiles[number * per_ipu : (number + 1) * per_ipu]) for number in range(self.target.numIPUs))
 

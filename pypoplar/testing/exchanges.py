@@ -57,6 +57,19 @@ def exchanged(engine: Compiled, name: str | None = None, phase: str | None = Non
         If `engine` has no program.
     ValueError
         For another phase.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, Engine, Graph, IPUModel, testing
+    >>> from pypoplar.program import Copy
+    >>> graph = Graph(IPUModel("tiny").createDevice())
+    >>> x, y = (graph.addVariable(FLOAT, [4], name) for name in "xy")
+    >>> graph.setTileMapping(x, 0)
+    >>> graph.setTileMapping(y, 1)
+    >>> engine = Engine(graph, Copy(x, y, "move"))
+    >>> testing.exchanged(engine, "move")
+    {(0, 1): 16}
+    >>> testing.assert_exchange(engine, "move", {(0, 1): 16})
     """
     pairs: Counter[tuple[int, int]] = Counter()
     for exchange in _chosen(engine, name, phase):

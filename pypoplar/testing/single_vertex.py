@@ -66,6 +66,18 @@ def run_vertex(
         If the engines do not agree.
     PoplarTypeError, TensorShapeError
         If a value is none that its field can have. An error of the vertex is raised here, once both engines have raised it.
+
+    Examples
+    --------
+    >>> from pypoplar import FLOAT, InOut, Vector, Vertex, testing
+    >>> class Double(Vertex):
+    ...     x: InOut[Vector[FLOAT]]
+    ...
+    ...     def compute(self):
+    ...         for i in range(len(self.x)):
+    ...             self.x[i] *= 2.0
+    >>> testing.run_vertex(Double, {"x": [1.0, 2.0]})["x"].tolist()
+    [2.0, 4.0]
     """
     if not isinstance(ordered(fields, "the fields of a vertex", CONNECTIONS), Mapping):
         raise PoplarTypeError(f"the fields of a vertex are a dict from names to values, got {fields!r}; write {{'x': [1.0]}}")

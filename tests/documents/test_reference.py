@@ -25,6 +25,8 @@ MADE_BY_A_CALL = re.compile(r"\b(made|given) by `")  # so a class says that user
 TOLD_ELSEWHERE = {"pypoplar.Executable", "pypoplar.options.EngineOptions"}  # attributes: in comments, and in docs/options.md
 COMPLETE = [
     "pypoplar",
+    "pypoplar.graph.mapping:TileToTensorMapping",
+    "pypoplar.graph.vertex_introspector",
     "pypoplar.ipu",
     "pypoplar.notebook",
     "pypoplar.options",
@@ -53,8 +55,16 @@ COMPLETE = [
     "pypoplar.poputil",
     "pypoplar.poputil.graphfn",
     "pypoplar.program",
+    "pypoplar.program.base:Calling InTurn Nothing OneOf Part Rounds Vertices",
     "pypoplar.pva",
+    "pypoplar.report.execution:IpuStep TileAverage VertexTypeCycles",
+    "pypoplar.report.failed_runs:FailedRun FailedStep",
+    "pypoplar.report.line_profile",
+    "pypoplar.report.memory_report:Bytes TileMemoryReport Total TotalMemory",
+    "pypoplar.report.report:ExchangeReport IpuReport VertexType",
+    "pypoplar.report.trace",
     "pypoplar.testing",
+    "pypoplar.types:type_of_dtype",
 ]
 """Modules, or single names of them, whose docstrings are held to it."""
 
