@@ -285,7 +285,7 @@ class EngineOptions:
 
     @property
     def counts_blocks(self) -> bool:
-        """Whether runs record which lines of codelets take their cycles: wherever a profile of the execution is asked for."""
+        """Whether runs record which lines of codelets take their cycles, wherever a profile of the execution is asked for."""
         return self.output_execution_profile or self.flop_estimates
 
     @property

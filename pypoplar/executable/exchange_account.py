@@ -67,7 +67,7 @@ class NamedExchange:
 
     @property
     def messages(self) -> StructuredArray:
-        """Structured array: source, destination, bytes, variable (its name); a multicast has one row per receiver.
+        """A structured array of source, destination, bytes, variable (its name); a multicast has one row per receiver.
 
         Of several copies these are the messages of the exchange as a whole: `messages_of` has those of each.
         """

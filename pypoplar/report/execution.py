@@ -151,7 +151,7 @@ class Step:
 
     @property
     def cycles(self) -> int:
-        """All cycles of the step: of compute, sync, exchange, copies and the host."""
+        """All cycles of the step, those of compute, sync, exchange, copies and the host."""
         return sum(cycles_of(self))
 
     @property

@@ -22,7 +22,7 @@ class VertexInstances:
 
     @property
     def type(self) -> VertexInstances:
-        """As libpva writes it: ``vertex.type.name``."""
+        """Itself, so that the type is named as libpva writes it, ``vertex.type.name``."""
         return self
 
 
