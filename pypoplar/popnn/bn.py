@@ -270,11 +270,11 @@ def batchNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gradsIn:
         The gradient of the layer's output, FLOAT or HALF [N, C, ...].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `iStdDev`.
     mean, iStdDev:
-        their statistics [C]; or
+        The statistics of the activations, [C].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the three.
     partialsType:
         FLOAT or HALF; it changes nothing.
     options:
@@ -352,11 +352,11 @@ def batchNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gamma:
         The factors [C].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `invStdDev`.
     mean:
-        their mean [C]; or
+        The mean of the activations, [C].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the two.
     partialsType:
         FLOAT or HALF; it changes nothing: sums are in float.
     options:

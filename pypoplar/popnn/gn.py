@@ -192,11 +192,11 @@ def groupNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gradsIn:
         The gradient of the layer's output, FLOAT or HALF [N, C, ...].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `iStdDev`.
     mean, iStdDev:
-        their statistics [N * groups]; or
+        The statistics of the activations, [N * groups].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the three.
     partialsType:
         FLOAT or HALF; it changes nothing.
     options:
@@ -274,11 +274,11 @@ def groupNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gamma:
         The factors [C].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `invStdDev`.
     mean:
-        their mean [N * groups]; or
+        The mean of the activations, [N * groups].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the two.
     partialsType:
         FLOAT or HALF; it changes nothing: sums are in float.
     options:

@@ -190,11 +190,11 @@ def instanceNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gradsIn:
         The gradient of the layer's output, FLOAT or HALF [N, C, ...].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `iStdDev`.
     mean, iStdDev:
-        their statistics [N * C]; or
+        The statistics of the activations, [N * C].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the three.
     partialsType:
         FLOAT or HALF; it changes nothing.
     options:
@@ -272,11 +272,11 @@ def instanceNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gamma:
         The factors [C].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `invStdDev`.
     mean:
-        their mean [N * C]; or
+        The mean of the activations, [N * C].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the two.
     partialsType:
         FLOAT or HALF; it changes nothing: sums are in float.
     options:

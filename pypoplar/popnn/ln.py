@@ -200,11 +200,11 @@ def layerNormParamGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gradsIn:
         The gradient of the layer's output, FLOAT or HALF [N, C, ...].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `iStdDev`.
     mean, iStdDev:
-        their statistics [N]; or
+        The statistics of the activations, [N].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the three.
     partialsType:
         FLOAT or HALF; it changes nothing.
     options:
@@ -282,11 +282,11 @@ def layerNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gamma:
         The factors [C].
     acts:
-        The activations, which the call whitens, with
+        The activations, which the call whitens by `mean` and `invStdDev`.
     mean:
-        their mean [N]; or
+        The mean of the activations, [N].
     actsWhitened:
-        the whitened activations instead.
+        The whitened activations, instead of the two.
     partialsType:
         FLOAT or HALF; it changes nothing: sums are in float.
     options:

@@ -43,7 +43,7 @@ def createCholeskyInput(
     shape:
         [..., n, n].
     lower:
-        As for `cholesky`; the layout is the same.
+        As for `cholesky`: without it blocks are laid out as those of the transpose.
     options:
         As for `cholesky`.
     cache:

@@ -171,7 +171,7 @@ def triangularMask(
     Parameters
     ----------
     a:
-        [..., n, n].
+        FLOAT or HALF [..., n, n].
     lower:
         Whether it is the lower triangle.
     unitDiagonal:

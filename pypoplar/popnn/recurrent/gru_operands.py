@@ -77,7 +77,7 @@ def createInitialState(
     options:
         As for `createInput`.
     cache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def createWeightsBiases(
     options:
         As for `createInput`.
     planningCache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------

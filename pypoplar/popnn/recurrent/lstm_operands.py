@@ -89,7 +89,7 @@ def createInitialOutput(
     options:
         As for `createInput`.
     planningCache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def createInitialCellState(
     options:
         As for `createInput`.
     planningCache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def createInitialState(
     options:
         As for `createInput`.
     planningCache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def createWeightsBiases(
     options:
         As for `createInput`.
     planningCache:
-        Where the plans of products are kept.
+        It is checked, and not used.
 
     Returns
     -------

@@ -50,8 +50,8 @@ def fill(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     """Set all elements of `t` to a value of its type; each tile fills what it holds.
 
-    With a Sequence that is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it,
-    or by a mapping.
+    `prog` is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it, or by a
+    mapping.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def zero(
 ) -> None:
     """Set all elements of `t` to 0, of a BOOL to false; each tile fills what it holds.
 
-    With a Sequence that is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it,
-    or by a mapping.
+    `prog` is extended. Or vertices are added to a compute set, on one tile for all of `t` or some regions of it, or by a
+    mapping.
 
     Parameters
     ----------
