@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from pypoplar.popnn.recurrent.recurrent_calls import (
-    backwardGradientStep,
+from pypoplar.popnn.recurrent.plain_layer import (
     createBwdState,
     createFwdState,
     createInput,
     createWeightsFeedback,
     createWeightsInput,
-    forwardIterate,
-    forwardWeightInput,
     getBwdFlops,
     getFwdFlops,
     getMatMulPrePlanParameters,
     getOutputFromFwdState,
     getWuFlops,
+)
+from pypoplar.popnn.recurrent.recurrent_calls import (
+    backwardGradientStep,
+    forwardIterate,
+    forwardWeightInput,
     paramDeltaUpdate,
     rnnBwdSequence,
     rnnFwdSequence,

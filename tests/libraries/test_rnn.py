@@ -215,7 +215,7 @@ def test_what_makes_no_recurrence_is_refused_before_the_graph_changes():
         ),
         (PoplibsError, lambda: rnn.shiftRnnTensor(graph, params, steps, state.flatten()[:3], prog, 1), "tBase has 5 steps"),
         (PoplarTypeError, lambda: rnn.createInputTensor(graph, 3, 1), "params is a popnn.rnn.RnnParams"),
-        (PoplibsError, lambda: rnn.createInput(graph, 0, 1, 1, 1, FLOAT), "sequenceSize is 1 at least"),
+        (PoplibsError, lambda: rnn.createInput(graph, 0, 1, 1, 1, FLOAT), "numSteps is 1 at least"),
         (PoplibsError, lambda: rnn.forwardWeightInput(graph, flat, square, prog), "actIn is FLOAT or HALF .steps, batch, size."),
         (PoplibsError, lambda: rnn.forwardIterate(graph, steps, flat, flat, flat, prog, TANH), "biases is .out."),
         (
