@@ -235,15 +235,6 @@ def between(text: str, mark: str, content: str) -> str:
     return f"{before}{begin}\n{content}\n\n{end}{rest.partition(end)[2]}"
 
 
-def readme() -> str:
-    """The README with its table of options made anew."""
-    rows: list[list[object]] = [
-        [f"`{option.name}`", show_default(option), option.meaning] for option in options.OPTIONS if option.attribute
-    ]
-    prose = (HERE.parent / "README.md").read_text(encoding="utf-8")
-    return between(prose, "options", table(["option", "default", "what it does"], rows))
-
-
 def view_table(kind: PageKind[Any]) -> str:
     return table(["view", "what it shows"], [[kind.title(view), view.shows] for view in kind.views])
 
@@ -301,7 +292,6 @@ PAGES = {
     "docs/errors.md": errors_page,
     "docs/profile-file.md": profile_page,
     "docs/report.md": report_page,
-    "README.md": readme,
 }
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class FileLoadError(PoplarError, OSError):
 
 
 class MissingFeature(PoplarError, NotImplementedError):
-    """Part of Poplar that pypoplar does not have; the README lists them."""
+    """Part of Poplar that pypoplar does not have; docs/not-there-yet.md lists them."""
 
 
 class MissingMember(MissingFeature, PoplarAttributeError):

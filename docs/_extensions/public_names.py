@@ -26,7 +26,7 @@ PREFERRED = {  # of names that two modules have; those of a report are named in 
     "Graph": "pypoplar.Graph",
     "Tensor": "pypoplar.Tensor",
 }
-FOR_CHECKERS = ("Progress",)  # imported for type checkers alone
+FOR_CHECKERS = ("ArrayLike", "Progress")  # imported for type checkers alone
 OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
 
 
@@ -95,12 +95,22 @@ def prefer(app: Sphinx, doctree: nodes.document) -> None:
             node["reftarget"] = PREFERRED.get(node["reftarget"], node["reftarget"])
 
 
+KEPT = "\N{MODIFIER LETTER COLON} "  # in place of a colon until sections are made
+
+
+def keep_colons(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
+    """Keep what stands before a colon in the first line of a property's docstring from being taken for its type."""
+    if what in ("property", "attribute") and lines:
+        lines[0] = lines[0].replace(": ", KEPT)
+
+
 def as_text(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
     """Keep what docstrings mean as text from being read as markup: ``[batch, *field]`` and ``|a|``."""
-    lines[:] = [re.sub(r"(?<=[ \[])\*(?=[a-z])|\|(?=a\|| is|$)|(?<=\|a)\|", r"\\\g<0>", line) for line in lines]
+    lines[:] = [re.sub(r"(?<=[ \[])\*(?=[a-z])|\|(?=a\|| is|$)|(?<=\|a)\|", r"\\\g<0>", line.replace(KEPT, ": ")) for line in lines]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("autodoc-process-docstring", keep_colons, priority=100)
     app.connect("autodoc-process-docstring", as_text, priority=900)
     app.connect("doctree-read", prefer)
     app.connect("missing-reference", resolve)

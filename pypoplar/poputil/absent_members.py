@@ -8,7 +8,7 @@ from pypoplar.errors import MissingMember, PoplarAttributeError
 from pypoplar.poputil.poplibs_names import names_of
 from pypoplar.spelling import nearest
 
-MISSING = 'the README\'s list "Not there yet" has what of PopLibs is missing'
+MISSING = "docs/not-there-yet.md has what of PopLibs is missing"
 
 
 def absent_member(module: str, name: str, known: Iterable[str]) -> AttributeError:

@@ -1,4 +1,4 @@
-"""What the README's port guide says of PopLibs' calls holds; what a missing name raises is for `test_poplibs_names`."""
+"""What the cheat sheet says of PopLibs' calls holds; what a missing name raises is for `test_poplibs_names`."""
 
 import numpy as np
 import pytest

@@ -18,6 +18,12 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
 
 
+def printed(page):
+    """The outputs that a page shows behind its programs, one below the other."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"^```python\n(?:(?!^```).)*^```\n\n```text\n(.*?)^```", text, re.S | re.M))
+
+
 PROGRAMS = {page: blocks(page, "python") for page in PAGES if blocks(page, "python")}
 if importlib.util.find_spec("torch") is None:
     del PROGRAMS["docs/pytorch.md"]  # .ci/pytorch runs it
@@ -25,7 +31,10 @@ if importlib.util.find_spec("torch") is None:
 
 @pytest.mark.parametrize("page", PROGRAMS)
 def test_programs_in_the_documents_run(page, tmp_path):
-    """The blocks of a page, each a file of tests; or all of them together as one program, which a page goes on with."""
+    """The blocks of a page, each a file of tests; or all of them together as one program, which a page goes on with.
+
+    Where a block has its output behind it, that is what the program prints.
+    """
     tests = any("def test_" in block for block in PROGRAMS[page])
     files = []
     for number, text in enumerate(PROGRAMS[page] if tests else ["\n".join(PROGRAMS[page])]):
@@ -36,6 +45,8 @@ def test_programs_in_the_documents_run(page, tmp_path):
     environment = {**unmeasured(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    if printed(page):
+        assert [line for line in done.stdout.splitlines() if line] == [line for line in printed(page).splitlines() if line]
 
 
 def test_the_first_program_is_short_and_prints_squares(tmp_path):
@@ -78,3 +89,11 @@ def test_the_version_is_the_same_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_every_tutorial_stands_on_the_page_of_tutorials():
+    from pypoplar import resources
+
+    page = (ROOT / "docs" / "tutorials.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page.partition("| --- |")[2]))
+    assert named == {name for name in resources.tutorials() if not name.startswith("gallery/")}
