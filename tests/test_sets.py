@@ -71,8 +71,6 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
     "Engine.connectStreamToCallback.callback",
     "Graph.addFunction.program",
     "Graph.clone.what",
-    "Interval.__init__.begin",
-    "Interval.__init__.end",
     "StreamCallback.fetch.chunk",
     "StreamCallback.prefetch.chunk",
     "Target.evolve.changes",

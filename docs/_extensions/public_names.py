@@ -26,7 +26,8 @@ PREFERRED = {  # of names that two modules have; those of a report are named in 
     "Graph": "pypoplar.Graph",
     "Tensor": "pypoplar.Tensor",
 }
-FOR_CHECKERS = ("ArrayLike", "Progress")  # imported for type checkers alone
+FOR_CHECKERS = ("ArrayLike", "Codelets", "FieldValue", "Progress")  # imported, or named, for type checkers alone
+WITHOUT_CONSTRUCTOR = re.compile(r"\b(made|given) by `")  # as tests/documents/test_reference.py has it
 OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
 
 
@@ -109,8 +110,21 @@ def as_text(app: Sphinx, what: str, name: str, member: object, options: object, 
     lines[:] = [re.sub(r"(?<=[ \[])\*(?=[a-z])|\|(?=a\|| is|$)|(?<=\|a)\|", r"\\\g<0>", line.replace(KEPT, ": ")) for line in lines]
 
 
+def constructor(
+    app: Sphinx, what: str, name: str, member: Any, options: object, signature: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """No signature for a class whose objects users get from a call, or that has none; attrs' defaults as they are."""
+    if what != "class" or not signature:
+        return None
+    if WITHOUT_CONSTRUCTOR.search(member.__doc__ or "") or "*arguments" in signature or "*types" in signature:
+        return "", None
+    defaults = {one.name: one.default for one in getattr(member, "__attrs_attrs__", ())}
+    return re.sub(r"attr_dict\['(\w+)'\]\.default", lambda found: repr(defaults[found.group(1)]), signature), returns
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", keep_colons, priority=100)
+    app.connect("autodoc-process-signature", constructor)
     app.connect("autodoc-process-docstring", as_text, priority=900)
     app.connect("doctree-read", prefer)
     app.connect("missing-reference", resolve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 from attrs import frozen
 
@@ -40,7 +40,7 @@ class Interval:
     _end: int
 
     @swift
-    def __init__(self, begin: Any, end: Any) -> None:
+    def __init__(self, begin: SupportsIndex, end: SupportsIndex) -> None:
         try:
             low, high = (begin, end) if begin.__class__ is end.__class__ is int else (operator.index(begin), operator.index(end))
         except TypeError:

@@ -29,8 +29,8 @@ class Sequence(GrowingProgram):
         If one is no program.
     """
 
-    def __init__(self, *programs: Any, name: str = "") -> None:
-        given = list(programs)
+    def __init__(self, *programs: Program | Iterable[Program] | str, name: str = "") -> None:
+        given: list[Any] = list(programs)
         if given and isinstance(given[-1], str):
             name = given.pop()
         super().__init__(name)

@@ -115,8 +115,10 @@ def run(
     AssertionError
         If the engines do not agree.
     PoplarTypeError
-        If `build` returns something else, or an array has a type that the device does not have. An error of the program is
-        raised here, once both engines have raised it.
+        If `build` returns something else, or an array has a type that the device does not have.
+    UnknownHandle
+        If `mapping` or `streams` name what there is not. Other errors of the program are raised here as they are, once both
+        engines have raised them.
 
     Examples
     --------

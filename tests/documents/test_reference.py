@@ -133,8 +133,6 @@ def test_a_docstring_tells_of_each_argument_and_of_the_result(name):
     wanted = arguments(name, value)
     assert len(document.split()) >= (FEWEST_WORDS if isinstance(value, type | FunctionType) else 5), f"{name}: {document!r}"
     assert [one.lstrip("*") for one in names] == wanted, name
-    if isinstance(value, property):
-        assert ": " not in document.splitlines()[0], f"{name}: a reference takes what stands before a colon for the type"
     if isinstance(value, type) and attrs.has(value) and not wanted:
         fields = [one.name for one in attrs.fields(value) if not one.name.startswith("_")]
         lines = [one.arg_name.strip(" :") for one in sections.params if one.args[0] == "attribute"]
