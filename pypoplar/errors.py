@@ -27,11 +27,21 @@ class AtomicStoreError(GraphCycleError):
 
 
 class GraphMemoryAllocationError(PoplarError, MemoryError):
-    """A tile's memory does not hold what is placed on it; the attribute `report` has the whole picture."""
+    """A tile's memory does not hold what is placed on it; the attribute `report` has the whole picture.
 
-    report: object | None = None  # a pypoplar.report.report.Report
-    executable: object | None = None  # what it would be with more memory, as a pypoplar.Executable; None if that is refused too
-    picture: tuple[object, ...] = ()  # what is known without it: see pypoplar.compiler.memory.tile_memory
+    Attributes
+    ----------
+    report:
+        What `Engine.getReport` would give, a `pva.Report`: memory by tile and by variable.
+    executable:
+        What the program would be with more memory, an `Executable`; None if that is refused too.
+    picture:
+        What is known without it, for pypoplar itself.
+    """
+
+    report: object | None = None
+    executable: object | None = None
+    picture: tuple[object, ...] = ()  # see pypoplar.compiler.memory.tile_memory
 
 
 class InvalidTileMapping(PoplarError, ValueError):
@@ -90,7 +100,10 @@ class TensorIOStateError(PoplarError, ValueError):
 
 
 class CodeletError(PoplarError, SyntaxError):
-    """A codelet that cannot be translated; the message shows the user's line with a caret."""
+    """A codelet that cannot be translated; the message shows the user's line with a caret.
+
+    As a `SyntaxError` it has `filename`, `lineno`, `offset` and `text`, where they are known.
+    """
 
     def __str__(self) -> str:  # SyntaxError would leave out the line
         if self.filename is None or self.lineno is None:
