@@ -12,6 +12,7 @@ import importlib
 import re
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -26,7 +27,6 @@ PREFERRED = {  # of names that two modules have; those of a report are named in 
     "Graph": "pypoplar.Graph",
     "Tensor": "pypoplar.Tensor",
 }
-FOR_CHECKERS = ("ArrayLike", "Codelets", "FieldValue", "Progress")  # imported, or named, for type checkers alone
 WITHOUT_CONSTRUCTOR = re.compile(r"\b(made|given) by `")  # as tests/documents/test_reference.py has it
 OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
 
@@ -49,10 +49,20 @@ def _defined(name: str) -> object | None:
 
 
 @cache
+def _for_checkers() -> set[str]:
+    """What the sources import, or name, for type checkers alone."""
+    texts = [path.read_text(encoding="utf-8") for path in Path(importlib.import_module("pypoplar").__path__[0]).rglob("*.py")]
+    parts = [part for text in texts for part in re.findall(r"^if TYPE_CHECKING:\n((?:    .*\n|\n)+)", text, re.M)]
+    return {name for part in parts for name in re.findall(r"\w+", part)}
+
+
+@cache
 def _of_the_source(name: str) -> bool:
     """Whether a name without a module is one that the sources have for a type, such as `Int64s`."""
     for library in ("poputil", "popops", "poprand", "poplin", "popnn", "pva", "testing"):
         importlib.import_module(f"pypoplar.{library}")
+    if name in _for_checkers():
+        return True
     return any(hasattr(module, name) for path, module in sys.modules.items() if path.startswith("pypoplar"))
 
 
@@ -80,7 +90,6 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
         return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, name)
     if (
         node["reftype"] in ("obj", "data")
-        or target in FOR_CHECKERS
         or _of_the_source(target)
         or target.partition(".")[0] in OTHERS
         or target.startswith("pypoplar.")
