@@ -40,7 +40,7 @@ ELEMENTS = {"pypoplar.races": "elements"}
 COPY = 35 * 6  # cycles of a vertex that copies, beside the bytes
 
 
-@examples(30)
+@examples(15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.sampled_from([1, 2, 5]), st.sampled_from([{}, ELEMENTS]))
 def test_random_programs_do_the_same_with_and_without_demands(seed, steps, tiles, options):
     numbers = random.Random(seed)

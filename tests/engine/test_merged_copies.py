@@ -10,6 +10,7 @@ from copy_programs import CopyProgram
 from engine_builder import Bench, everywhere
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -44,7 +45,7 @@ def machine(ipus):
 
 
 @pytest.mark.parametrize("ipus", [1, 2])
-@settings(max_examples=60)
+@examples(30)
 @given(seed=SEEDS)
 def test_programs_give_the_same_in_the_same_memory_and_no_more_cycles(ipus, seed):
     program = CopyProgram(random.Random(seed), machine(ipus))
@@ -98,7 +99,7 @@ def by_tile(steps, name):
 
 
 @pytest.mark.parametrize("ipus", [1, 2])
-@settings(max_examples=100)
+@examples(50)
 @given(seed=SEEDS)
 def test_a_step_takes_no_more_of_anything_than_its_copies_one_by_one(ipus, seed):
     program = CopyProgram(random.Random(seed), machine(ipus))

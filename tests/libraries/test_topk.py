@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, PoplarIndexError, PoplarTypeError, Target, popops
@@ -43,7 +44,7 @@ def check(values, params, result, indices):
 shapes = st.tuples(st.lists(st.integers(1, 3), max_size=2), st.integers(1, 21)).map(lambda drawn: [*drawn[0], drawn[1]])
 
 
-@settings(max_examples=30)
+@examples(12)
 @given(shapes, st.data())
 def test_the_best_of_each_row_are_numpys(shape, data):
     type, tiles = data.draw(st.sampled_from(TYPES)), data.draw(st.sampled_from((1, 4, 7)))

@@ -130,7 +130,7 @@ def stores(codelet, numbers):
     } | {name: np.ravel(ran.fields[name]) != 0 for name in ("out", "other", "one")}
 
 
-@examples(100)
+@examples(50)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_fields_that_are_found_to_be_written_in_full_are(seed, multi):
     head = {"base": "MultiVertex", "head": "self, worker"} if multi else {}
