@@ -11,7 +11,10 @@ import pytest
 from unmeasured import unmeasured
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *(f"docs/{one.name}" for one in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    *(f"docs/{one.relative_to(ROOT / 'docs')}" for one in sorted((ROOT / "docs").rglob("*.md")) if one.parent.name != "api"),
+]
 
 
 def blocks(page, language):
