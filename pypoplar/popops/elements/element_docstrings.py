@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from functools import cache
 
 from pypoplar.popops.elements.element_operations import ElementOperation
 from pypoplar.types import BOOL, ElementType
@@ -17,7 +18,7 @@ def docstring_of_function(row: ElementOperation, place: str, example: str) -> st
     stand = (
         "a stands for an element of A, which is" if row.operands == 1 else "a and b stand for elements of A and B, which are both"
     )
-    letters = textwrap.fill(f"Here {stand} {types}.", 120)
+    letters = _filled(f"Here {stand} {types}.")
     parts = [f"{_sentence(row.meaning)} for each element, {where}{result}; `prog` is extended.", letters]
     if _never_fits(row, place):
         parts.append("PopLibs has the name; every call is refused, since A cannot hold the result.")
@@ -33,8 +34,13 @@ def docstring_of_function(row: ElementOperation, place: str, example: str) -> st
 
 def section(heading: str, *entries: tuple[str, str]) -> str:
     """A section of a docstring in NumPy's style: entries, each with what it is."""
-    texts = (f"{name}\n{textwrap.indent(textwrap.fill(text, 120), '    ')}" for name, text in entries)
+    texts = (f"{name}\n{textwrap.indent(_filled(text), '    ')}" for name, text in entries)
     return "\n".join([heading, "-" * len(heading), *texts])
+
+
+@cache  # operations share most sentences, and to break the lines of each anew would take most of the import
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 120)
 
 
 def listed(types: tuple[ElementType, ...]) -> str:
