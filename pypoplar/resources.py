@@ -27,7 +27,7 @@ class Tutorial:
 
     def text(self) -> str:
         """What the script says of itself: what it shows, what to look at, exercises."""
-        return ast.get_docstring(_tree(self.path)) or ""
+        return _text(self.path)
 
     def files(self) -> list[Path]:
         """The script, the files beside it that it imports, also by way of each other, and the data that they read."""
@@ -40,7 +40,7 @@ class Tutorial:
 
 
 def directory(name: str) -> Path:
-    """The directory ``"codelets"`` or ``"tutorials"``."""
+    """The directory ``"codelets"``, ``"tutorials"`` or ``"docs"``."""
     for place in (PACKAGE / "_resources" / name, PACKAGE.parent / name):
         if place.is_dir():
             return place
@@ -79,7 +79,11 @@ def tutorial(name: str) -> Tutorial:
 
 
 def _summary(path: Path) -> str:
-    return (ast.get_docstring(_tree(path)) or "").partition("\n")[0].rstrip(".")
+    return _text(path).partition("\n")[0].rstrip(".")
+
+
+def _text(path: Path) -> str:
+    return ast.get_docstring(_tree(path)) or ""
 
 
 def _imported(path: Path) -> list[str]:

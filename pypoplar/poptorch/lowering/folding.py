@@ -50,7 +50,7 @@ def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:
 
 def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:
     """A constant's elements as they are on the IPU: 64-bit integers with 32 bits, double as float."""
-    array = value.detach().cpu().contiguous().numpy(force=True)
+    array = value.contiguous().numpy(force=True)
     if array.dtype == np.int64:
         if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
             raise TensorIOStateError(

@@ -29,10 +29,8 @@ def attention(
         earlier = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
         later = torch.zeros(earlier.shape, dtype=query.dtype).masked_fill(earlier.logical_not(), -torch.inf)
         scores = scores + later
-    if causal and mask is None:
-        weights = torch.softmax(scores, -1)  # each row has one element at least
-    elif mask is None:
-        weights = torch.softmax(scores, -1)
+    if mask is None:
+        weights = torch.softmax(scores, -1)  # a row has one element at least, where `causal` hides others too
     else:
         hidden = scores.masked_fill(mask.logical_not(), -torch.inf) if mask.dtype is torch.bool else scores + mask
         weights = aten._safe_softmax.default(hidden, -1)
