@@ -13,8 +13,8 @@ from pypoplar import resources
 from pypoplar.codelet.backend import cache
 from pypoplar.errors import MissingFeature, PoplarRuntimeError
 
-NEEDED = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo", "sphinx_copybutton": "sphinx-copybutton"}
-"""Modules that make the site, with their packages: those of the extra `docs`."""
+NEEDED = ("sphinx", "myst-parser", "furo", "sphinx-copybutton")
+"""The packages that make the site: those of the extra `docs`. Their modules are called like them."""
 
 
 def place() -> Path:
@@ -33,7 +33,7 @@ def start_page() -> Path:
     PoplarRuntimeError
         If the pages cannot be made; with what Sphinx says.
     """
-    missing = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
+    missing = [package for package in NEEDED if importlib.util.find_spec(package.replace("-", "_")) is None]
     if missing:
         raise MissingFeature(f"the pages are made with {', '.join(missing)}, not installed here: pip install 'pypoplar[docs]'")
     site = place()

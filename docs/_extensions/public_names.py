@@ -61,9 +61,9 @@ def _of_the_source(name: str) -> bool:
     """Whether a name without a module is one that the sources have for a type, such as `Int64s`."""
     for library in ("poputil", "popops", "poprand", "poplin", "popnn", "pva", "testing"):
         importlib.import_module(f"pypoplar.{library}")
-    if name in _for_checkers():
-        return True
-    return any(hasattr(module, name) for path, module in sys.modules.items() if path.startswith("pypoplar"))
+    return name in _for_checkers() or any(
+        hasattr(module, name) for path, module in sys.modules.items() if path.startswith("pypoplar")
+    )
 
 
 def _public(objects: dict[str, Any], target: str) -> str | None:

@@ -17,7 +17,7 @@ def run(monkeypatch, tmp_path):
 
 
 def test_what_is_missing_is_named(run, monkeypatch):
-    monkeypatch.setattr(documents, "NEEDED", {"no_such_module": "no-such-package", "click": "click"})
+    monkeypatch.setattr(documents, "NEEDED", ("no-such-package", "click"))
     result = run()
     assert result.exit_code == 1
     assert "made with no-such-package, not installed here: pip install 'pypoplar[docs]'" in result.stderr
@@ -31,7 +31,7 @@ def test_the_pages_are_made_from_the_documents_and_opened(run, monkeypatch, tmp_
         calls.append(command)
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(documents, "NEEDED", {})
+    monkeypatch.setattr(documents, "NEEDED", ())
     monkeypatch.setattr(documents.subprocess, "run", make)
     monkeypatch.setattr("click.launch", opened.append)
     page = Path(run("--no-open").stdout.strip())
@@ -47,7 +47,7 @@ def test_the_pages_are_made_from_the_documents_and_opened(run, monkeypatch, tmp_
 
 
 def test_what_sphinx_says_is_told(run, monkeypatch):
-    monkeypatch.setattr(documents, "NEEDED", {})
+    monkeypatch.setattr(documents, "NEEDED", ())
     monkeypatch.setattr(
         documents.subprocess, "run", lambda command, **how: subprocess.CompletedProcess(command, 2, "", "no theme\n")
     )
