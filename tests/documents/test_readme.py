@@ -5,29 +5,18 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import document_pages
 import pytest
+from document_pages import PAGES, ROOT, programs
 from unmeasured import unmeasured
-
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    "README.md",
-    *(f"docs/{one.relative_to(ROOT / 'docs')}" for one in sorted((ROOT / "docs").rglob("*.md")) if one.parent.name != "api"),
-]
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
+    return [block.text for block in document_pages.blocks(page, language)]
 
 
-def printed(page):
-    """The outputs that a page shows behind its programs, one below the other."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return "\n".join(re.findall(r"^```python\n(?:(?!^```).)*^```\n\n```text\n(.*?)^```", text, re.S | re.M))
-
-
-PROGRAMS = {page: blocks(page, "python") for page in PAGES if blocks(page, "python")}
+PROGRAMS = {page: programs(page) for page in PAGES if programs(page)}  # files of pages are for test_commands
 if importlib.util.find_spec("torch") is None:
     del PROGRAMS["docs/pytorch.md"]  # .ci/pytorch runs it
 
@@ -38,9 +27,10 @@ def test_programs_in_the_documents_run(page, tmp_path):
 
     Where a block has its output behind it, that is what the program prints.
     """
-    tests = any("def test_" in block for block in PROGRAMS[page])
+    texts = [block.text for block in PROGRAMS[page]]
+    tests = any("def test_" in text for text in texts)
     files = []
-    for number, text in enumerate(PROGRAMS[page] if tests else ["\n".join(PROGRAMS[page])]):
+    for number, text in enumerate(texts if tests else ["\n".join(texts)]):
         files.append(tmp_path / f"test_program_{number}.py")
         files[-1].write_text(text, encoding="utf-8")
     pytest_command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin"] if tests else []
@@ -48,8 +38,9 @@ def test_programs_in_the_documents_run(page, tmp_path):
     environment = {**unmeasured(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    if printed(page):
-        assert [line for line in done.stdout.splitlines() if line] == [line for line in printed(page).splitlines() if line]
+    shown = "\n".join(block.output for block in PROGRAMS[page] if block.output is not None)
+    if shown:
+        assert [line for line in done.stdout.splitlines() if line] == [line for line in shown.splitlines() if line]
 
 
 def test_the_first_program_is_short_and_prints_squares(tmp_path):
