@@ -17,7 +17,8 @@ from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import library_calls  # noqa: E402 (they lie beside this file)
+import help_texts  # noqa: E402 (they lie beside this file)
+import library_calls  # noqa: E402
 import poplibs_table  # noqa: E402
 
 
@@ -64,7 +65,9 @@ name or with what is allowed. The environment variable `{options.ENVIRONMENT}`, 
 
     {options.ENVIRONMENT}='{{"pypoplar.races": "elements"}}' python program.py
 
-Whether codelets run natively or interpreted is not an option but an argument: `Engine(..., mode="interpret")`.
+Whether codelets run natively or interpreted is not an option but an argument: `Engine(..., mode="interpret")`. The reference has
+[the classes behind them](api/options.md); options of a call are with [the calls of the libraries](library-calls.md), and those of
+PyTorch's models with [poptorch](pytorch.md).
 
 ## Options with an effect
 
@@ -286,6 +289,7 @@ such tensors follow the result. What is "not yet" there raises `MissingMember`, 
 
 
 PAGES = {
+    "docs/command-line.md": help_texts.page,
     "docs/library-calls.md": library_calls.page,
     "docs/poplibs.md": poplibs_page,
     "docs/options.md": options_page,
