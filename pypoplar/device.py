@@ -384,11 +384,17 @@ class IPUModel:
         Raises
         ------
         InvalidOption
-            If the number is negative.
+            If the number is negative, or `globalExchangeConstraints` has an IPU that the model does not have.
         PoplarTypeError
             If `opts` is no dict.
         """
         _check_options(opts)
+        for flow in (flow for limit in self.globalExchangeConstraints for flow in limit.flows):
+            if max(flow.src, flow.dst) >= self.numIPUs:
+                raise InvalidOption(
+                    f"globalExchangeConstraints has a flow from IPU {flow.src} to IPU {flow.dst},"
+                    f" the model has {self.numIPUs} (from 0 on)"
+                )
         values = {row.name: self.__dict__[field] for field, row in FIELDS.items()}
         target = Target.of_preset(
             self.__dict__["_version"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import stat
@@ -89,5 +90,5 @@ def _permissions(target: Path) -> int | None:
 
 def check_text_stream(stream: object, call: str) -> None:
     """`PoplarTypeError` unless text can be written to `stream`, as `call` does."""
-    if not hasattr(stream, "write"):
+    if not hasattr(stream, "write") or isinstance(stream, io.RawIOBase | io.BufferedIOBase):
         raise PoplarTypeError(f"{call} writes to an open text file, got {stream!r}; write sys.stdout, or open('name.txt', 'w')")

@@ -51,6 +51,10 @@ class RelativeSyncDelayType(Enum):
     AUTO = "AUTO"
 
 
+def _check_ipu(number: int) -> int:
+    return check_count("an IPU of a GlobalExchangeFlow", number, 0)
+
+
 @frozen
 class GlobalExchangeFlow:
     """Traffic from one IPU to another, for a `GlobalExchangeConstraint`.
@@ -61,14 +65,33 @@ class GlobalExchangeFlow:
         The number of the IPU that sends.
     dst:
         The number of the IPU that receives.
+
+    Raises
+    ------
+    InvalidOption
+        If one of them is no whole number of at least 0.
     """
 
-    src: int
-    dst: int
+    src: int = field(converter=_check_ipu)
+    dst: int = field(converter=_check_ipu)
 
 
 def _all_flows(flows: Iterable[GlobalExchangeFlow]) -> tuple[GlobalExchangeFlow, ...]:
-    return tuple(ordered(flows, "the flows of a GlobalExchangeConstraint", "[flow, flow]"))
+    given = tuple(ordered(flows, "the flows of a GlobalExchangeConstraint", "[flow, flow]"))
+    for flow in given:
+        if not isinstance(flow, GlobalExchangeFlow):
+            raise PoplarTypeError(f"the flows of a GlobalExchangeConstraint are GlobalExchangeFlow(src, dst), got {flow!r}")
+    if not given:
+        raise InvalidOption("a GlobalExchangeConstraint limits one flow at least, got none")
+    return given
+
+
+def _check_bandwidth(bandwidth: object) -> float:
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
+        raise InvalidOption(
+            f"the bandwidth of a GlobalExchangeConstraint is a number of bits per second above 0, got {bandwidth!r}"
+        )
+    return bandwidth
 
 
 @public
@@ -81,10 +104,17 @@ class GlobalExchangeConstraint:
     bandwidth:
         Bits per second of all flows together.
     flows:
-        What is limited.
+        What is limited, one flow at least.
+
+    Raises
+    ------
+    InvalidOption
+        If the bandwidth is no positive number, or there are no flows.
+    PoplarTypeError
+        If `flows` has something else than flows, or no order.
     """
 
-    bandwidth: float
+    bandwidth: float = field(converter=_check_bandwidth)
     flows: tuple[GlobalExchangeFlow, ...] = field(converter=_all_flows)
 
 
@@ -339,7 +369,13 @@ class Target:
         ------
         InvalidOption
             If a value is out of its range.
+        PoplarTypeError
+            If there is no such attribute.
         """
+        known = [one.name for one in attrs.fields(Target)]
+        for name in changes:
+            if name not in known:
+                raise PoplarTypeError(f"a Target has no attribute {name!r}{nearest(name, known)}")
         return attrs.evolve(self, **changes)
 
     # Size and kind

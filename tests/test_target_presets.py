@@ -1,14 +1,15 @@
 """The figures of the machines: the table, the targets made from it, their getters."""
 
 import json
+import math
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar import types
-from pypoplar.errors import InvalidOption, PoplarTypeError, TypeNotSupportedError
+from pypoplar import IPUModel, types
+from pypoplar.errors import InvalidOption, PoplarError, PoplarTypeError, TypeNotSupportedError
 from pypoplar.presets import CHIPS, PARAMETERS, PRESETS, TIMINGS
 from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
@@ -206,7 +207,7 @@ def test_targets_are_values():
     st.sampled_from(TargetType),
     st.integers(1, 64),
     st.sampled_from(RelativeSyncDelayType),
-    st.lists(st.tuples(st.floats(1, 1e12), st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63))))),
+    st.lists(st.tuples(st.floats(1, 1e12), st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63)), min_size=1))),
     st.sampled_from(sorted(TIMINGS)),
 )
 def test_json_brings_a_target_back(name, type, ipus, delay, limits, timing):
@@ -267,3 +268,33 @@ def test_virtual_targets_are_smaller_not_larger():
         target.createVirtualTarget(1, 1473)
     with pytest.raises(InvalidOption, match="tilesPerIPU"):
         target.createVirtualTarget(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "flows", "message"),
+    [
+        ("a", [GlobalExchangeFlow(0, 1)], "a number of bits per second above 0, got 'a'"),
+        (0, [GlobalExchangeFlow(0, 1)], "above 0, got 0"),
+        (math.nan, [GlobalExchangeFlow(0, 1)], "above 0, got nan"),
+        (1e9, [], "limits one flow at least, got none"),
+        (1e9, [(0, 1)], r"are GlobalExchangeFlow\(src, dst\), got \(0, 1\)"),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_refused(bandwidth, flows, message):
+    with pytest.raises(PoplarError, match=message):
+        GlobalExchangeConstraint(bandwidth, flows)
+
+
+def test_a_flow_of_no_ipu_is_refused():
+    with pytest.raises(InvalidOption, match="an IPU of a GlobalExchangeFlow must be an integer of at least 0, got -1"):
+        GlobalExchangeFlow(0, -1)
+    model = IPUModel()
+    model.numIPUs = 2
+    model.globalExchangeConstraints = [GlobalExchangeConstraint(1e9, [GlobalExchangeFlow(0, 2)])]
+    with pytest.raises(InvalidOption, match=r"a flow from IPU 0 to IPU 2, the model has 2 \(from 0 on\)"):
+        model.createDevice()
+
+
+def test_an_attribute_that_a_target_does_not_have_is_named():
+    with pytest.raises(PoplarTypeError, match="a Target has no attribute 'tile_per_ipu'; did you mean 'tiles_per_ipu'"):
+        IPUModel().createDevice().getTarget().evolve(tile_per_ipu=4)

@@ -46,6 +46,11 @@ def clone_view(
     """
     if not hasattr(copies, "__index__") or copies < 0:
         raise PoplarTypeError(f"the number of clones of {tensor._described()} is a whole number of at least 0, got {copies!r}")
+    if not isinstance(method, TensorCloneMethod):
+        raise PoplarTypeError(
+            f"the method of cloning {tensor._described()} is a TensorCloneMethod"
+            f" such as TensorCloneMethod.CREATE_NEW_ORDER, got {method!r}"
+        )
     shape = tensor._shape
     keeps_aliases = method.name.endswith("AND_ALIASES")
     gathers = method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES

@@ -116,6 +116,13 @@ def test_what_is_no_program_of_the_graph_is_refused():
         graph.outputComputationGraph(io.StringIO(), Execute(small_graph()[1]))
 
 
+def test_a_stream_of_bytes_is_refused():
+    graph = small_graph()[0]
+    for write in (graph.outputComputationGraph, graph.outputVertexGraph):
+        with pytest.raises(PoplarTypeError, match="writes to an open text file, got"):
+            write(io.BytesIO())
+
+
 def test_a_graph_with_nothing_in_it_is_written():
     graph = Graph(IPUModel("tiny").createDevice())
     graph.addComputeSet("empty")

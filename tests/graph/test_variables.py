@@ -313,6 +313,11 @@ def test_the_replication_index_is_0(graph):
     assert graph.getConstantValue(graph.addReplicationIndexConstant()) == 0
 
 
+def test_a_method_of_cloning_that_is_none_is_refused(graph):
+    with pytest.raises(PoplarTypeError, match=r"the method of cloning 'x' FLOAT \[3\] is a TensorCloneMethod such as .*, got 3"):
+        graph.clone(graph.addVariable(FLOAT, [3], "x"), "y", 3)
+
+
 def test_clones_of_stacked_variables_are_one_variable(graph):
     parts = [graph.addVariable(FLOAT, [4]) for _ in range(3)]
     clone = graph.clone(stack(parts))
