@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE))
 import help_texts  # noqa: E402 (they lie beside this file)
 import library_calls  # noqa: E402
 import poplibs_table  # noqa: E402
+import tutorial_pages  # noqa: E402
 
 
 def first_sentence(text: str | None) -> str:
@@ -296,6 +297,7 @@ PAGES = {
     "docs/errors.md": errors_page,
     "docs/profile-file.md": profile_page,
     "docs/report.md": report_page,
+    **tutorial_pages.pages(),
 }
 
 if __name__ == "__main__":

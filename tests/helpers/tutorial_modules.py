@@ -1,6 +1,7 @@
 """The scripts of the tutorials: what they print, and their modules."""
 
 import importlib
+import importlib.util
 import runpy
 import sys
 from types import ModuleType
@@ -36,3 +37,13 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     if code:
         pytest.fail(f"exit code {code}: {capsys.readouterr().err}")
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def tutorial_pages() -> ModuleType:
+    """The module that makes the tutorials' pages, and runs what they show."""
+    spec = importlib.util.spec_from_file_location("tutorial_pages", resources.directory("docs") / "tutorial_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
