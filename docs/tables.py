@@ -17,7 +17,8 @@ from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import help_texts  # noqa: E402 (they lie beside this file)
+import gallery_pages  # noqa: E402 (they lie beside this file)
+import help_texts  # noqa: E402
 import library_calls  # noqa: E402
 import poplibs_table  # noqa: E402
 import tutorial_pages  # noqa: E402
@@ -298,6 +299,7 @@ PAGES = {
     "docs/profile-file.md": profile_page,
     "docs/report.md": report_page,
     **tutorial_pages.pages(),
+    **gallery_pages.pages(),
 }
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ In a checkout (and so in an editable install) they stand beside the package; a w
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from attrs import frozen
@@ -82,6 +83,7 @@ def _summary(path: Path) -> str:
     return _text(path).partition("\n")[0].rstrip(".")
 
 
+@cache
 def _text(path: Path) -> str:
     return ast.get_docstring(_tree(path)) or ""
 

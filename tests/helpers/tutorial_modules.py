@@ -41,9 +41,15 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 def tutorial_pages() -> ModuleType:
     """The module that makes the tutorials' pages, and runs what they show."""
-    spec = importlib.util.spec_from_file_location("tutorial_pages", resources.directory("docs") / "tutorial_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return _of_the_documents("tutorial_pages")
+
+
+def gallery_pages() -> ModuleType:
+    """The module that makes the gallery's pages."""
+    return _of_the_documents("gallery_pages")
+
+
+def _of_the_documents(name: str) -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(resources.directory("docs")))
+        return importlib.import_module(name)

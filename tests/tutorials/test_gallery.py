@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tutorial_modules import printed
+from tutorial_modules import gallery_pages, printed, tutorial_pages
 
 from pypoplar import resources
 
@@ -79,17 +79,36 @@ def test_every_script_is_listed_and_short_enough_to_be_read():
         assert "\nWhat it costs: " in text
 
 
-def test_the_page_has_a_section_a_command_and_a_picture_of_every_script():
+def test_the_overview_has_a_row_a_section_and_a_picture_of_every_script():
     text = PAGE.read_text(encoding="utf-8")
+    assert sorted(gallery_pages().names()) == [*GALLERY]
     for name in SCRIPTS:
-        assert len(re.findall(rf"^pypoplar tutorial gallery/{name} --picture \S+$", text, re.M)) == 1, name
-        assert len(re.findall(rf"^!\[[^]]+\]\(pictures/gallery-{name}\.(?:png|svg)\)$", text, re.M)) == 1, name
+        assert (
+            len(re.findall(rf"^\[!\[[^]]+\]\(pictures/gallery-{name}\.(?:png|svg)\)\]\(gallery/{name}\.md\)$", text, re.M)) == 1
+        ), name
     assert len(re.findall(r"^## ", text, re.M)) == len(SCRIPTS)
     pictures = sorted((PAGE.parent / "pictures").glob("gallery-*"))
     assert [picture.stem.removeprefix("gallery-") for picture in pictures] == sorted(SCRIPTS)
     assert sum(picture.stat().st_size for picture in pictures) <= 1_500_000
     for picture in pictures:
         (png if picture.suffix == ".png" else svg)(picture)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_script_of_the_usual_size_prints_what_its_page_shows(name):
+    pages = tutorial_pages()
+    record = pages.record(name)
+    (run,) = record.runs
+    output = record.run(run)
+    assert pages.agrees(run.printed, output), f"run: python docs/gallery_pages.py {name}\nprinted:\n{output}"
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_page_has_all_of_its_script(name):
+    code = re.findall(r"^```py\n(.*?)^```\n", gallery_pages().page(name), re.S | re.M)
+    lines = [line for part in code for line in part.splitlines() if line]
+    source = GALLERY[name].path.read_text(encoding="utf-8").split('"""\n', 1)[1]
+    assert lines == [line for line in source.splitlines() if line]
 
 
 def test_the_game_of_life_is_numpys(run):
