@@ -163,7 +163,7 @@ def _printed(command: str, directory: Path) -> str:
     printed = io.StringIO()
     with _alone(directory), redirect_stdout(printed), redirect_stderr(printed), suppress(SystemExit):
         cli.main(given)
-    text = printed.getvalue().replace(f"{directory}/", "")
+    text = printed.getvalue().replace(f"{directory}/", "").replace(f"{resources.directory('tutorials').parent}/", "")
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 

@@ -29,10 +29,12 @@ Exercises
 1. What part of the tiles' memory is used? What part of the cycles is exchange?
 2. Run it with `--report small`, and with `1600 700 300 200 --report large`. Compare the two with
    `pypoplar report small large`. What grows with the first matrix, what does not?
-3. Create m1 with `poplin.createMatMulInputLHS` and m2 with `createMatMulInputRHS`. Which exchange gets smaller?
+3. Create m1 with `poplin.createMatMulInputLHS` and m2 with `createMatMulInputRHS`. What becomes of the exchange before
+   m4, and of the memory?
 4. Run it with `--out-of-memory`. By how much are the fullest tiles over, and what fills them? Is there a
    size of m1 between the two that just fits?
-5. Set the option `{"partialsType": "half"}`... and read what poplin says about options that it does not have.
+5. Give `matMul` the option `{"partialType": "half"}` and read the message; then the option that it names, with the
+   value `"double"`.
 """
 
 import argparse
