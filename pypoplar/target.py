@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 from attrs import field, frozen
@@ -118,6 +118,10 @@ class GlobalExchangeConstraint:
     flows: tuple[GlobalExchangeFlow, ...] = field(converter=_all_flows)
 
 
+TargetValue: TypeAlias = "float | str | TargetType | RelativeSyncDelayType | Sequence[GlobalExchangeConstraint]"
+"""What attributes of a `Target` are; a bool and an int are floats to type checkers."""
+
+
 def find_preset(name: object) -> Preset:
     """The preset called `name`; `InvalidOption` with the nearest name if there is none."""
     if isinstance(name, str) and name in PRESETS:
@@ -222,7 +226,7 @@ class Target:
     # How to make one
 
     @staticmethod
-    def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, timing: str = "model", **changes: Any) -> Target:
+    def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, timing: str = "model", **changes: TargetValue) -> Target:
         """The target of a preset, with attributes changed (ours).
 
         Parameters
@@ -352,7 +356,7 @@ class Target:
             )
         return self.evolve(num_ipus=ipus, tiles_per_ipu=tiles)
 
-    def evolve(self, **changes: Any) -> Target:
+    def evolve(self, **changes: TargetValue) -> Target:
         """A copy with some attributes changed (ours).
 
         Parameters
@@ -376,7 +380,8 @@ class Target:
         for name in changes:
             if name not in known:
                 raise PoplarTypeError(f"a Target has no attribute {name!r}{nearest(name, known)}")
-        return attrs.evolve(self, **changes)
+        values: dict[str, Any] = changes
+        return attrs.evolve(self, **values)
 
     # Size and kind
 
@@ -754,7 +759,7 @@ class Target:
 
     # Saving
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The target as plain JSON values, which `from_json` reads (ours)."""
         tree = attrs.asdict(self)
         tree["type"] = self.type.value
@@ -766,7 +771,7 @@ class Target:
         return tree
 
     @staticmethod
-    def from_json(values: Mapping[str, Any]) -> Target:
+    def from_json(values: Mapping[str, object]) -> Target:
         """The target that `to_json` wrote.
 
         Parameters
@@ -785,7 +790,7 @@ class Target:
             Where a value is missing, unknown, of the wrong kind or out of its range.
         """
         expected = {field.name: field.type for field in attrs.fields(Target)}
-        given = dict(values)
+        given: dict[str, Any] = dict(values)
         if given.keys() != expected.keys():
             wrong = sorted(given.keys() ^ expected.keys())
             raise InvalidOption(f"this is not a saved target: {', '.join(wrong)} unknown or missing")

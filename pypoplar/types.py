@@ -12,6 +12,9 @@ import numpy as np
 
 from pypoplar.errors import PoplarTypeError, TypeNotSupportedError
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
 
 class ElementType(type):
     """The metaclass of the element types: ``FLOAT.size``, ``FLOAT.dtype``, ``repr(FLOAT) == "FLOAT"``.
@@ -178,7 +181,7 @@ def check_type(type: object) -> ElementType:
     return type
 
 
-def type_of_dtype(dtype: Any) -> ElementType:
+def type_of_dtype(dtype: DTypeLike) -> ElementType:
     """The element type whose host form is a NumPy dtype (``equivalent_device_type`` in Poplar).
 
     Parameters

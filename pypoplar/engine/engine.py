@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeVar
 
 import numpy as np
 from attrs import evolve
@@ -430,7 +430,7 @@ class Engine(ShownEngine):
         """
         self._streams.connect_callback(str(name), callback)
 
-    def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
+    def connectHostFunction(self, name: str, function: Callable[..., object], replica: int = 0) -> None:
         """Connect a function of the host, which programs call by `program.Call`.
 
         Parameters

@@ -97,7 +97,7 @@ class StreamCallback:
         """What was prefetched will not be used: another callback was connected, or the program was loaded again."""
 
 
-Callback = Callable[[AnyArray], Any] | StreamCallback | Iterator[Any]
+Callback = Callable[[AnyArray], object] | StreamCallback | Iterator[object]
 
 
 def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:

@@ -687,7 +687,7 @@ class Graph(ShownInNotebooks):
         self,
         computeSet: ComputeSet,
         vertexType: VertexType,
-        connections: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None,
+        connections: Mapping[str, object] | Iterable[tuple[str, object]] | None = None,
     ) -> VertexRef:
         """A new vertex of a codelet, not yet on a tile.
 
@@ -754,7 +754,7 @@ class Graph(ShownInNotebooks):
         return VertexRef(vertices, number, kind)
 
     def add_vertices(
-        self, computeSet: ComputeSet, vertexType: VertexType, connections: Mapping[str, Any], tiles: ArrayLike | None = None
+        self, computeSet: ComputeSet, vertexType: VertexType, connections: Mapping[str, object], tiles: ArrayLike | None = None
     ) -> VertexRange:
         """Add many vertices of one codelet at once, without a loop in Python (not part of Poplar).
 
@@ -1192,7 +1192,7 @@ class Graph(ShownInNotebooks):
     # -- for the compiler -----------------------------------------------------------------------------------------------------
 
     @public
-    def to_networkx(self) -> networkx.DiGraph[Any]:
+    def to_networkx(self) -> networkx.DiGraph[tuple[str, str]]:
         """The compute graph for networkx: variables and compute sets as nodes, what vertices read and write as edges.
 
         Not part of Poplar; see `pypoplar.graph.networks.compute_network` for the attributes of nodes and edges.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-def compute_network(graph: FrozenGraph) -> networkx.DiGraph[Any]:
+def compute_network(graph: FrozenGraph) -> networkx.DiGraph[tuple[str, str]]:
     """Variables and compute sets as nodes, reads and writes as edges.
 
     A node is ``("variable", name)`` with `type`, `shape` and `constant`, or ``("compute set", name)`` with `vertices` and
@@ -22,7 +22,7 @@ def compute_network(graph: FrozenGraph) -> networkx.DiGraph[Any]:
     """
     import networkx  # 0.15 s that only users of this function pay
 
-    network: networkx.DiGraph[Any] = networkx.DiGraph()
+    network: networkx.DiGraph[tuple[str, str]] = networkx.DiGraph()
     variables = graph.variables
     for number, name in enumerate(variables.names):
         constant = number in variables.constants

@@ -13,7 +13,7 @@ from collections.abc import Sequence as SequenceOf
 from copy import copy
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
@@ -327,7 +327,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             result = result._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         return result
 
-    def slices(self, intervals: Iterable[Interval | tuple[int, int] | int | np.integer[Any]], dimension: int = 0) -> list[Tensor]:
+    def slices(self, intervals: Iterable[Interval | tuple[int, int] | SupportsIndex], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension.
 
         Parameters

@@ -287,7 +287,7 @@ class VoidFunction:
     """
 
     def __init__(
-        self, graph: Graph, sig: Signature, f: Callable[..., Any], inlined: bool = False, debugContext: str | None = None
+        self, graph: Graph, sig: Signature, f: Callable[..., object], inlined: bool = False, debugContext: str | None = None
     ) -> None:
         body = _named("graphfn.VoidFunction", f, "args", "prog")
         self._reusable = _Reusable("graphfn.VoidFunction", graph, sig, body, inlined, debugContext)
@@ -336,7 +336,7 @@ class ProgramFunction:
     """
 
     def __init__(
-        self, graph: Graph, sig: Signature, f: Callable[..., Any], inlined: bool = False, debugContext: str | None = None
+        self, graph: Graph, sig: Signature, f: Callable[..., Program], inlined: bool = False, debugContext: str | None = None
     ) -> None:
         function = _named("graphfn.ProgramFunction", f, "args")
 
@@ -395,7 +395,7 @@ class TensorFunction:
     """
 
     def __init__(
-        self, graph: Graph, sig: Signature, f: Callable[..., Any], inlined: bool = False, debugContext: str | None = None
+        self, graph: Graph, sig: Signature, f: Callable[..., Tensor], inlined: bool = False, debugContext: str | None = None
     ) -> None:
         function = _named("graphfn.TensorFunction", f, "args", "prog")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.tracebacks import public
+
+if TYPE_CHECKING:
+    Region = Interval | tuple[int, int]
+else:  # what is none of these, the calls say better than a form that does not fit
+    Region = Any
 
 
 def is_interval(entry: Any) -> bool:
@@ -51,9 +56,9 @@ def as_intervals(begin: Int64s, end: Int64s) -> list[Interval]:
 
 
 @overload
-def mergeAdjacentRegions(regions: Iterable[Any]) -> list[Interval]: ...
+def mergeAdjacentRegions(regions: Iterable[Region]) -> list[Interval]: ...
 @overload
-def mergeAdjacentRegions(mapping: Iterable[Any]) -> list[list[Interval]]: ...
+def mergeAdjacentRegions(mapping: Iterable[Iterable[Region]]) -> list[list[Interval]]: ...
 @overloaded("poputil.mergeAdjacentRegions")
 def mergeAdjacentRegions(regions: Any = None, mapping: Any = None) -> list[Any]:
     """Regions in order, with those that touch made one and empty ones left out.
@@ -98,7 +103,7 @@ def merged(regions: Iterable[Any]) -> list[Interval]:
 
 
 @public
-def flattenIntervals(intervals: Iterable[Iterable[Interval]]) -> list[Interval]:
+def flattenIntervals(intervals: Iterable[Iterable[Region]]) -> list[Interval]:
     """The intervals of all lists as one list, in their order.
 
     Parameters
@@ -121,7 +126,7 @@ def flattenIntervals(intervals: Iterable[Iterable[Interval]]) -> list[Interval]:
 
 
 @public
-def intervalSequenceNumElements(seq: Iterable[Iterable[Interval]]) -> int:
+def intervalSequenceNumElements(seq: Iterable[Iterable[Region]]) -> int:
     """How many elements the intervals of all lists have together.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
@@ -10,7 +10,7 @@ from pypoplar.tracebacks import public
 
 
 @public
-def createConstantMetadataTensor(graph: Graph, fp8Format: Any, fp8Scale: int) -> NoReturn:
+def createConstantMetadataTensor(graph: Graph, fp8Format: object, fp8Scale: int) -> NoReturn:
     """Refused: pypoplar has no QUARTER, and so no metadata of such tensors.
 
     Parameters
@@ -29,7 +29,7 @@ def createConstantMetadataTensor(graph: Graph, fp8Format: Any, fp8Scale: int) ->
 
 
 @public
-def createVariableMetadataTensor(graph: Graph, fp8Format: Any, fp8Scale: int) -> NoReturn:
+def createVariableMetadataTensor(graph: Graph, fp8Format: object, fp8Scale: int) -> NoReturn:
     """Refused: pypoplar has no QUARTER, and so no metadata of such tensors.
 
     Parameters

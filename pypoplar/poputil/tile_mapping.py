@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from math import prod
-from typing import Any, overload
+from typing import overload
 
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.arguments import check_flag, check_graph, check_operands, check_own, check_tensor, shape_of, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.poputil.interval_lists import intervalSequenceNumElements
+from pypoplar.poputil.interval_lists import Region, intervalSequenceNumElements
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.region_splitting import splitRegions
 from pypoplar.target import Target
@@ -330,12 +330,12 @@ def _of_tensor(call: str, graph: Graph, t: Tensor, least: int, grain: int | None
 
 
 @overload
-def getTileImbalance(mapping: SequenceOf[SequenceOf[Any]], minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
+def getTileImbalance(mapping: SequenceOf[SequenceOf[Region]], minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
 @overload
 def getTileImbalance(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
 @overloaded("poputil.getTileImbalance")
 def getTileImbalance(
-    mapping: SequenceOf[SequenceOf[Any]] = (),
+    mapping: SequenceOf[SequenceOf[Region]] = (),
     minElementsPerTile: int = 0,
     grainSize: int = 1,
     graph: Graph | None = None,

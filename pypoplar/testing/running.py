@@ -23,6 +23,7 @@ from pypoplar.tracebacks import public
 from pypoplar.types import type_of_dtype
 
 if TYPE_CHECKING:
+    from pypoplar.engine.streams import Callback
     from pypoplar.graph.tensor import Tensor
     from pypoplar.graph.vertices import ComputeSet
     from pypoplar.options import OptionValue
@@ -50,7 +51,7 @@ class Result:
         That of the last mode; it can be run again, and the assertions on exchange take it or the result.
     """
 
-    arrays: Mapping[str, Any]
+    arrays: Mapping[str, AnyArray | list[AnyArray]]
     streams: Mapping[str, AnyArray]
     printed: str
     engine: Engine = field(repr=False)
@@ -74,7 +75,7 @@ def run(
     build: Callable[..., Built],
     arrays: Mapping[str, AnyArray],
     *,
-    streams: Mapping[str, AnyArray | Callable[..., Any]] | None = None,
+    streams: Mapping[str, AnyArray | Callback] | None = None,
     mapping: Mappings | None = None,
     device: Device | None = None,
     options: Mapping[str, OptionValue] | None = None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @public
 def run_vertex(
     codelet: type[Vertex],
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     *,
     tile: int = 0,
     device: Device | None = None,
@@ -82,7 +82,7 @@ def run_vertex(
     if not isinstance(ordered(fields, "the fields of a vertex", CONNECTIONS), Mapping):
         raise PoplarTypeError(f"the fields of a vertex are a dict from names to values, got {fields!r}; write {{'x': [1.0]}}")
     declared = {field.name: field for field in CodeletRegistry().find(codelet)[1].fields}
-    edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
+    edges: dict[str, Any] = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
     arrays: dict[str, AnyArray] = {}
     rows: dict[str, list[str]] = {}
     for name, value in edges.items():

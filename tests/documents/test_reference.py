@@ -149,3 +149,40 @@ def test_a_docstring_tells_of_each_argument_and_of_the_result(name):
 def test_the_docstring_of_a_choice_tells_of_each_member(name):
     untold = [one for one in NAMES[name].__members__ if one not in (inspect.getdoc(NAMES[name]) or "")]
     assert not untold
+
+
+ANY = {
+    "pypoplar.VertexIntrospector.value": "a number or an array, by the codelet: an estimator knows which",
+    "pypoplar.default": "stands for a value of the field's type to type checkers",
+    "pypoplar.graph.vertex_introspector.FieldData.getInitialValue": "as VertexIntrospector.value",
+    "pypoplar.graph.vertex_introspector.VertexIntrospector.value": "the same",
+    "pypoplar.ipu.array": "in device code a vector, on the host an array of NumPy's",
+    "pypoplar.ipu.bit_cast": "a number of the type that is named; the room of `ipu` stands beside that of types",
+    "pypoplar.ipu.multiply_accumulate": "in device code vectors, on the host arrays of NumPy's",
+    "pypoplar.ipu.view": "a vector of chars, or a row of them, which has no type of its own to checkers",
+    "pypoplar.options.option": "stands for a field's default to type checkers",
+    "pypoplar.poputil.OptionHandler": "each option has values of its own",
+    "pypoplar.poputil.OptionHandler.createWithEnum": "the program's own values",
+    "pypoplar.poputil.OptionHandler.parseValue": "as OptionHandler",
+    "pypoplar.poputil.OptionSpec.parse": "as OptionHandler",
+    "pypoplar.pva.Program.accept": "whatever the visitor's method returns",
+}
+"""The names with an argument or result of any type, and why there is no other."""
+
+
+def forms(value):
+    """The signatures that type checkers see: of overloads those; of a class none if users do not make it."""
+    if isinstance(value, type):
+        if MADE_BY_A_CALL.search(inspect.getdoc(value) or "") or isinstance(value, ElementType):
+            return []
+        if issubclass(value, Vertex | Record | Bracketed | Enum | BaseException):
+            return []
+    function = value.fget if isinstance(value, property) else getattr(value, "func", value)
+    made = inspect.unwrap(value.__init__ if isinstance(value, type) else function)
+    return [inspect.signature(form) for form in (isinstance(made, FunctionType) and get_overloads(made)) or [function]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_and_results_have_types(name):
+    found = bool(re.search(r"\bAny\b", " ".join(map(str, forms(NAMES[name])))))
+    assert found is (name in ANY)
