@@ -67,19 +67,14 @@ MADE_BY_PYPOPLAR = (  # classes that users get and do not make
     "VertexRef",
 )
 ONE_VALUE = {  # takes one thing, whatever its annotation says
-    "Engine.connectHostFunction.function",
     "Engine.connectStreamToCallback.callback",
     "Graph.addFunction.program",
     "Graph.clone.what",
     "StreamCallback.fetch.chunk",
     "StreamCallback.prefetch.chunk",
-    "Target.evolve.changes",
     "Target.from_json.values",
-    "Target.of_preset.changes",
     "OptionHandler.__init__.read",
     "SingleReduceOp.__init__.outType",
-    "createConstantMetadataTensor.fp8Format",
-    "createVariableMetadataTensor.fp8Format",
     "iterateTensorPartitions.f",
     "assert_same_bits.of",
 }
