@@ -40,6 +40,7 @@ def assert_same_bits(
     AssertionError
         If they differ; the message shows the first places where they do.
     """
+    __tracebackhide__ = True  # pytest ends in the line of the test
     for array, whose in zip((actual, expected), of, strict=True):
         ordered(array, f"{name} ({whose})", "[1.0, 2.0]")
     left, right = np.ascontiguousarray(actual), np.ascontiguousarray(expected)

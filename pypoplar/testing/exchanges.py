@@ -98,6 +98,7 @@ def assert_exchange(engine: Compiled, name: str | None, expected: Mapping[tuple[
     AssertionError
         If they differ; the message shows each pair of tiles where they do.
     """
+    __tracebackhide__ = True  # pytest ends in the line of the test
     ordered(expected, "the expected exchange", "{(0, 1): 16}")
     got = exchanged(engine, name, phase)
     if got == dict(expected):
@@ -128,6 +129,7 @@ def assert_no_exchange(engine: Compiled, name: str | None = None, phase: str | N
     AssertionError
         If something does.
     """
+    __tracebackhide__ = True  # pytest ends in the line of the test
     assert_exchange(engine, name, {}, phase)
 
 
@@ -151,6 +153,7 @@ def assert_exchange_at_most(engine: Compiled, bytes: int, name: str | None = Non
     AssertionError
         If it is more; the message shows the largest exchanges.
     """
+    __tracebackhide__ = True  # pytest ends in the line of the test
     sent = {(exchange.name, exchange.phase): int(exchange.bytes_sent.sum()) for exchange in _chosen(engine, name, phase)}
     total = sum(sent.values())
     if total > bytes:

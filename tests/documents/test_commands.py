@@ -86,6 +86,7 @@ class Shell:
             "PATH": f"{tools}:{environment['PATH']}",
             "PYTHONPATH": str(ROOT),
             "PYTEST_ADDOPTS": "-p no:cacheprovider -p pypoplar.testing.plugin",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # others take longer to load than the tests to run
             "COLUMNS": "80",
         }
 
@@ -106,7 +107,7 @@ class Shell:
             text=True,
             check=False,
         )
-        return done.returncode, done.stdout
+        return done.returncode, done.stdout.replace(f"{self.directory}/", "").replace(f"{ROOT}/", "")
 
 
 def outputs(page, directory):
@@ -213,9 +214,9 @@ def check_pypoplar(words):
 def known_options():
     """The options of pytest here, of its plugins too."""
     help_ = subprocess.run(
-        [sys.executable, "-m", "pytest", "--help", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin"],
+        [sys.executable, "-m", "pytest", "--help", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin", "-p", "xdist.plugin"],
         cwd=ROOT,
-        env={**unmeasured(), "PYTHONPATH": str(ROOT)},
+        env={**unmeasured(), "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=True,
