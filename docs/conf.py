@@ -34,4 +34,11 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 
 html_theme = "furo"
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_js_files = ["keyboard.js"]
 html_title = f"pypoplar {release}"
+
+linkcheck_timeout = 20  # `sphinx-build -b linkcheck docs build/links`, by hand: CI asks no other host
+linkcheck_workers = 4
+linkcheck_anchors = False  # the pages of code hosts make theirs with scripts

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -69,6 +70,12 @@ class Browser:
         self.driver.get(self.shown.resolve().as_uri() + fragment)
         self.until("document.documentElement.dataset.ready === 'true'")
 
+    def visit(self, path: Path) -> None:
+        """Open a page where it lies, with what lies beside it, and wait until it is loaded."""
+        self.source = None
+        self.driver.get(path.resolve().as_uri())
+        self.until("document.readyState === 'complete'")
+
     def see(self, path: Path, view: str) -> None:
         """Open a view of a page; the page is loaded only if it is not there already."""
         if self.source != path:
@@ -95,11 +102,18 @@ class Browser:
         """What the console has said since the last call."""
         return [entry["message"] for entry in self.log("browser")]
 
-    def requests(self) -> list[str]:
-        """Addresses that were asked for since the last call, but for those of the page itself."""
+    def asked(self) -> list[str]:
+        """All addresses that were asked for since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        addresses = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [address for address in addresses if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
+        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+
+    def requests(self) -> list[str]:
+        """Addresses of other hosts that were asked for since the last call."""
+        return [address for address in self.asked() if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
+
+    def files(self) -> list[Path]:
+        """Files that were read since the last call."""
+        return [Path(unquote(urlsplit(address).path)) for address in self.asked() if address.startswith("file:")]
 
 
 @contextlib.contextmanager
