@@ -28,7 +28,23 @@ PREFERRED = {  # of names that two modules have; those of a report are named in 
     "Tensor": "pypoplar.Tensor",
 }
 WITHOUT_CONSTRUCTOR = re.compile(r"\b(made|given) by `")  # as tests/documents/test_reference.py has it
-OTHERS = ("numpy", "networkx", "collections", "os", "pathlib", "typing", "types", "enum", "abc", "io", "attrs", "contextlib")
+OTHERS = (
+    "numpy",
+    "networkx",
+    "collections",
+    "os",
+    "pathlib",
+    "typing",
+    "types",
+    "enum",
+    "abc",
+    "io",
+    "attrs",
+    "contextlib",
+    "torch",
+    "logging",
+    "datetime",
+)
 
 
 @cache

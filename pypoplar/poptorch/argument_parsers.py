@@ -15,15 +15,39 @@ from pypoplar.tracebacks import public
 
 
 class ICustomArgParser(ABC):
-    """Takes objects of a class apart into tensors and makes them again; given to `registerCustomArgParser`."""
+    """A base of classes that take objects apart into tensors and make them again, for `registerCustomArgParser`."""
 
     @abstractmethod
     def yieldTensors(self, struct: Any) -> Iterable[torch.Tensor]:
-        """Yield the tensors of an object, always in the same order."""
+        """Yield the tensors of an object, always in the same order.
+
+        Parameters
+        ----------
+        struct:
+            An object of the class that was registered.
+
+        Returns
+        -------
+        Iterable[torch.Tensor]
+            Its tensors, which become arguments or results of the model.
+        """
 
     @abstractmethod
     def reconstruct(self, original_structure: Any, tensor_iterator: Iterator[Any]) -> Any:
-        """A new object like `original_structure` with other tensors, in the order of `yieldTensors`."""
+        """A new object with other tensors.
+
+        Parameters
+        ----------
+        original_structure:
+            An object that `yieldTensors` took apart.
+        tensor_iterator:
+            The new tensors, in the order of `yieldTensors`.
+
+        Returns
+        -------
+        Any
+            An object like `original_structure`.
+        """
 
 
 @frozen(eq=False)
@@ -47,7 +71,20 @@ _registered: set[type] = set()
 
 @public
 def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | None) -> None:
-    """Let models take and return objects of a class; None takes that back. A second parser takes the place of the first."""
+    """Let models take and return objects of a class. A second parser takes the place of the first.
+
+    Parameters
+    ----------
+    arg_data_type:
+        The class.
+    arg_parser:
+        What takes its objects apart and makes them; None takes that back.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no class, or no parser.
+    """
     if not isinstance(arg_data_type, type):
         raise PoplarTypeError(f"poptorch.registerCustomArgParser takes a class, got {arg_data_type!r}")
     if not isinstance(arg_parser, ICustomArgParser | None):

@@ -6,29 +6,55 @@ from enum import Enum, IntEnum
 
 
 class MeanReductionStrategy(IntEnum):
-    """When accumulated gradients are divided by their number, where their reduction is `ReductionType.Mean`."""
+    """When accumulated gradients are divided by their number, where their reduction is `ReductionType.Mean`.
+
+    Attributes
+    ----------
+    Running:
+        The accumulator is the mean of the gradients so far, which is never larger than the largest of them.
+    Post:
+        The accumulator is their sum, and divided at the end.
+    PostAndLoss:
+        `Post` where there are no replicas.
+    """
 
     Running = 0
-    """The accumulator is the mean of the gradients so far, which is never larger than the largest of them."""
     Post = 1
-    """The accumulator is their sum, and divided at the end."""
     PostAndLoss = 2
-    """`Post` where there are no replicas."""
 
 
 class DataLoaderMode(IntEnum):
-    """Who fetches the samples of a `DataLoader`."""
+    """Who fetches the samples of a `DataLoader`.
+
+    Attributes
+    ----------
+    Sync:
+        The caller, when it asks for them.
+    Async:
+        A worker, ahead of the caller: see `AsynchronousDataAccessor`.
+    AsyncRebatched:
+        As `Async`, and the worker makes the batches, so that those of several loading processes leave no remainders.
+    """
 
     Sync = 0
-    """The caller, when it asks for them."""
     Async = 1
-    """A worker, ahead of the caller: see `AsynchronousDataAccessor`."""
     AsyncRebatched = 2
-    """As `Async`, and the worker makes the batches, so that those of several loading processes leave no remainders."""
 
 
 class SharingStrategy(IntEnum):
-    """How PopTorch's worker of `DataLoaderMode.Async` gets its data set. Here the worker is a thread, which needs no way."""
+    """How PopTorch's worker of `DataLoaderMode.Async` gets its data set. Here the worker is a thread, which needs no way.
+
+    Attributes
+    ----------
+    SharedMemory:
+        By memory that processes share.
+    FileSystem:
+        By files.
+    Fork:
+        As a copy of the process.
+    ForkServer:
+        As a copy of a process that was made for that.
+    """
 
     SharedMemory = 0
     FileSystem = 1
@@ -37,33 +63,59 @@ class SharingStrategy(IntEnum):
 
 
 class OutputMode(IntEnum):
-    """Which of the results of a run's micro-batches a model returns."""
+    """Which of the results of a run's micro-batches a model returns.
+
+    Attributes
+    ----------
+    Final:
+        Those of the last one.
+    EveryN:
+        Those of every Nth one.
+    All:
+        Those of all, one after the other along the first dimension.
+    Sum:
+        The sum of those of all.
+    Default:
+        `All` for inference, `Final` for training.
+    """
 
     Final = 0
-    """Those of the last one."""
     EveryN = 1
-    """Those of every Nth one."""
     All = 2
-    """Those of all, one after the other along the first dimension."""
     Sum = 3
-    """The sum of those of all."""
     Default = 4
-    """`All` for inference, `Final` for training."""
 
 
 class ConnectionType(IntEnum):
-    """When a model takes its IPUs."""
+    """When a model takes its IPUs.
+
+    Attributes
+    ----------
+    Always:
+        When it is made.
+    OnDemand:
+        When it runs for the first time, or is attached.
+    Never:
+        Not at all: it can be compiled and not run.
+    """
 
     Always = 0
-    """When it is made."""
     OnDemand = 1
-    """When it runs for the first time, or is attached."""
     Never = 2
-    """Not at all: it can be compiled and not run."""
 
 
 class HalfFloatCastingBehavior(IntEnum):
-    """What becomes of a half and a float in one operation: `HalfUpcastToFloat`, as in PyTorch. PopTorch has given up the others."""
+    """What becomes of a half and a float in one operation: a float, as in PyTorch. PopTorch has given up the others.
+
+    Attributes
+    ----------
+    FloatDowncastToHalf:
+        A half, in earlier releases of PopTorch.
+    HalfUpcastToFloat:
+        A float.
+    Default:
+        A float.
+    """
 
     FloatDowncastToHalf = 0
     HalfUpcastToFloat = 1
@@ -71,7 +123,17 @@ class HalfFloatCastingBehavior(IntEnum):
 
 
 class ReductionType(IntEnum):
-    """What several values become."""
+    """What several values, such as the gradients of several batches, become.
+
+    Attributes
+    ----------
+    Sum:
+        Their sum.
+    Mean:
+        Their mean.
+    NoReduction:
+        They stay several.
+    """
 
     Sum = 0
     Mean = 1
@@ -79,31 +141,58 @@ class ReductionType(IntEnum):
 
 
 class SyncPattern(IntEnum):
-    """Which IPUs wait for each other when one of them speaks with the host."""
+    """Which IPUs wait for each other when one of them speaks with the host; accepted, and changes nothing.
+
+    Attributes
+    ----------
+    Full:
+        All.
+    SinglePipeline:
+        None.
+    ReplicaAndLadder:
+        Those of a group.
+    """
 
     Full = 0
-    """All."""
     SinglePipeline = 1
-    """None."""
     ReplicaAndLadder = 2
-    """Those of a group."""
 
 
 class MatMulSerializationMode(Enum):
-    """The dimension of a product of matrices that is worked off piece by piece."""
+    """The dimension of a product of matrices that `serializedMatMul` works off piece by piece.
+
+    Attributes
+    ----------
+    InputChannels:
+        The rows of the left matrix.
+    ReducingDim:
+        The dimension that is summed over.
+    OutputChannels:
+        The columns of the right matrix.
+    Disabled:
+        None.
+    """
 
     InputChannels = "input_channels"
-    """The rows of the left matrix."""
     ReducingDim = "reducing_dim"
-    """The dimension that is summed over."""
     OutputChannels = "output_channels"
-    """The columns of the right matrix."""
     Disabled = "none"
-    """None."""
 
 
 class Liveness(IntEnum):
-    """Where tensors are between the phases of phased execution, which pypoplar does not have."""
+    """Where tensors are between the phases of phased execution, which pypoplar does not have.
+
+    Attributes
+    ----------
+    AlwaysLive:
+        In the memory of tiles.
+    OffChipAfterFwd:
+        Off the chip between the passes forward and backward.
+    OffChipAfterFwdNoOverlap:
+        The same, with copies that overlap with nothing.
+    OffChipAfterEachPhase:
+        Off the chip between any two phases.
+    """
 
     AlwaysLive = 0
     OffChipAfterFwd = 1
@@ -112,7 +201,17 @@ class Liveness(IntEnum):
 
 
 class OverlapMode(Enum):
-    """How far ahead a tensor travels between host and IPU while the IPU computes."""
+    """How far ahead a tensor travels between host and IPU while the IPU computes; accepted, and changes nothing.
+
+    Attributes
+    ----------
+    NoOverlap:
+        Not at all.
+    OverlapAccumulationLoop:
+        Within the batches whose gradients are accumulated.
+    OverlapDeviceIterationLoop:
+        Within all batches of a call.
+    """
 
     NoOverlap = "no_overlap"
     OverlapAccumulationLoop = "overlap_accumulation_loop"
@@ -120,25 +219,49 @@ class OverlapMode(Enum):
 
 
 class AutoStage(IntEnum):
-    """Which stages the blocks of a model are, where an execution strategy does not list them."""
+    """Which stages the blocks of a model are, where an execution strategy does not list them.
+
+    Attributes
+    ----------
+    SameAsIpu:
+        The stage has the number of the block's IPU.
+    AutoIncrement:
+        Every new block is a new stage.
+    """
 
     SameAsIpu = 0
-    """The stage has the number of the block's IPU."""
     AutoIncrement = 1
-    """Every new block is a new stage."""
 
 
 class MultiConvPlanType(IntEnum):
-    """How the convolutions of a `MultiConv` are run."""
+    """How the convolutions of a `MultiConv` are run; here always one after the other.
+
+    Attributes
+    ----------
+    Parallel:
+        Beside each other.
+    Serial:
+        One after the other.
+    """
 
     Parallel = 0
-    """Beside each other."""
     Serial = 1
-    """One after the other."""
 
 
 class CommGroupType(IntEnum):
-    """Which replicas share values; pypoplar has no replicas yet."""
+    """Which replicas share values; pypoplar has no replicas yet.
+
+    Attributes
+    ----------
+    All:
+        All of them.
+    Consecutive:
+        Those whose numbers follow each other.
+    Orthogonal:
+        Those whose numbers lie equally far apart.
+    NoGrouping:
+        None: each has values of its own.
+    """
 
     All = 0
     Consecutive = 1
@@ -147,7 +270,15 @@ class CommGroupType(IntEnum):
 
 
 class VariableRetrievalMode(IntEnum):
-    """Which copies of a value that groups of replicas share are given back."""
+    """Which copies of a value that groups of replicas share are given back.
+
+    Attributes
+    ----------
+    OnePerGroup:
+        That of the first replica of each group.
+    AllReplicas:
+        Those of all replicas.
+    """
 
     OnePerGroup = 0
     AllReplicas = 2

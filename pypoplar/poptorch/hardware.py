@@ -19,7 +19,23 @@ class UnrecoverableError(PoplarError):
 
 @public
 def ipuHardwareIsAvailable(num_ipus: int = 1) -> bool:
-    """Whether there are so many IPUs of silicon: no, a model runs on simulated ones."""
+    """Whether there are so many IPUs of silicon: no, a model runs on simulated ones.
+
+    Parameters
+    ----------
+    num_ipus:
+        How many, at least 1.
+
+    Returns
+    -------
+    bool
+        False.
+
+    Raises
+    ------
+    InvalidOption
+        For fewer than one.
+    """
     checks.whole_number("ipuHardwareIsAvailable", num_ipus, 1)
     return False
 

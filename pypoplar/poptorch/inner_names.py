@@ -13,13 +13,40 @@ from pypoplar.tracebacks import public
 
 @public
 def createPoptorchError(msg: str) -> PoplarError:
-    """A `poptorch.Error` with a message, to be raised."""
+    """A `poptorch.Error` with a message, to be raised.
+
+    Parameters
+    ----------
+    msg:
+        The message.
+
+    Returns
+    -------
+    PoplarError
+        Which is what `poptorch.Error` is.
+    """
     return PoplarError(msg)
 
 
 @public
 def module_repr(m: torch.nn.Module) -> str:
-    """A module's text, with the hooks of its forward pass, such as `BeginBlock`'s, before each layer."""
+    """A module's text, with the hooks of its forward pass, such as `BeginBlock`'s, before each layer.
+
+    Parameters
+    ----------
+    m:
+        The module.
+
+    Returns
+    -------
+    str
+        A line for each layer, as PyTorch writes it.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no module.
+    """
     if not isinstance(m, torch.nn.Module):
         raise PoplarTypeError(f"poptorch.module_repr takes a torch.nn.Module, got {m!r}")
     hooks = "".join(f"{hook!r} " for hook in m._forward_pre_hooks.values())
@@ -33,7 +60,13 @@ def module_repr(m: torch.nn.Module) -> str:
 
 @public
 def print(m: torch.nn.Module) -> None:
-    """Print a module as `module_repr` has it."""
+    """Print a module with its hooks, as `module_repr` has it.
+
+    Parameters
+    ----------
+    m:
+        The module.
+    """
     builtins.print(module_repr(m))
 
 
@@ -42,7 +75,18 @@ def _missing(name: str, instead: str) -> Any:
         raise MissingFeature(f"poptorch.{name} is part of how PopTorch works within, and missing; {instead}")
 
     missing.__name__ = missing.__qualname__ = name
-    missing.__doc__ = f"`MissingFeature`: {instead}."
+    missing.__doc__ = f"""Missing, since it is part of how PopTorch works within: {instead}.
+
+    Parameters
+    ----------
+    arguments, keywords:
+        Any.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     return missing
 
 

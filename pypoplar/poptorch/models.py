@@ -19,8 +19,28 @@ def trainingModel(
     """A module that trains on the simulated IPU: each call is a step, or as many as the options say.
 
     The module's forward pass returns its loss, alone or beside other outputs: that of a loss function of PyTorch, or a value behind
-    `identity_loss`. Its parameters are trained in place, so that the module has the new weights after each call. Without an
-    `optimizer` it is ``torch.optim.SGD(model.parameters(), lr=0.01)``. The module runs as it is: call its `train()` before.
+    `identity_loss`. Its parameters are trained in place, so that the module has the new weights after each call. The module runs as
+    it is: call its `train()` before.
+
+    Parameters
+    ----------
+    model:
+        A module, or a model that was made of one.
+    options:
+        How it is compiled and run; it has a copy. None: as they are at first.
+    optimizer:
+        One of `torch.optim` or `poptorch.optim` for the module's parameters; None: ``torch.optim.SGD(model.parameters(),
+        lr=0.01)``.
+
+    Returns
+    -------
+    PoplarExecutor
+        Not compiled yet: its first call is.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a model, options or an optimiser of another kind.
     """
     module = model.model if isinstance(model, PoplarExecutor) else model
     chosen = torch.optim.SGD(module.parameters(), lr=0.01) if optimizer is None else optimizer
@@ -28,14 +48,51 @@ def trainingModel(
 
 
 def inferenceModel(model: torch.nn.Module | PoplarExecutor, options: Options | None = None) -> PoplarExecutor:
-    """A module whose calls run on the simulated IPU. Dropout drops nothing; all else is as the module says: `eval()` it before."""
+    """A module whose calls run on the simulated IPU. Dropout drops nothing; all else is as the module says: `eval()` it before.
+
+    Parameters
+    ----------
+    model:
+        A module, or a model that was made of one.
+    options:
+        How it is compiled and run; it has a copy. None: as they are at first.
+
+    Returns
+    -------
+    PoplarExecutor
+        Not compiled yet: its first call is.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a model or options of another kind.
+    InvalidOption
+        If the options accumulate gradients.
+    """
     return PoplarExecutor(model.model if isinstance(model, PoplarExecutor) else model, options, None)
 
 
 def load(filename: str | os.PathLike[str], edit_opts_fn: Callable[[Options], None] | None = None) -> PoplarExecutor:
-    """The model that `PoplarExecutor.save` wrote with its module. `edit_opts_fn` may change its options first.
+    """The model that `PoplarExecutor.save` wrote with its module, with its executable.
 
     As with `torch.load`, read only files that you trust.
+
+    Parameters
+    ----------
+    filename:
+        The file.
+    edit_opts_fn:
+        Is given the model's options, and may change them first.
+
+    Returns
+    -------
+    PoplarExecutor
+        Compiled: its calls take arguments like those before.
+
+    Raises
+    ------
+    FileLoadError
+        If there is no such file, if it is no file of a model, or if it has an executable alone.
     """
     file = read_model(filename)
     if file.exported is None:

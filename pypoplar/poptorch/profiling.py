@@ -13,7 +13,18 @@ Instrumented = TypeVar("Instrumented")
 
 @public
 class Channel:
-    """A channel of marks; as in PopTorch without the library libpvti, nothing is written."""
+    """A channel of marks on a host's time line; as in PopTorch without the library libpvti, nothing is written.
+
+    Parameters
+    ----------
+    name:
+        Its name, which is checked and kept.
+
+    Raises
+    ------
+    PoplarTypeError
+        If the name is no text.
+    """
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
@@ -21,12 +32,41 @@ class Channel:
         self.name = name
 
     def instrument(self, obj: Instrumented, *methods: str) -> Instrumented:
-        """The object, whose `methods` are as they were."""
+        """The object as it is: its methods mark nothing.
+
+        Parameters
+        ----------
+        obj:
+            The object.
+        methods:
+            Names of its methods.
+
+        Returns
+        -------
+        Instrumented
+            The same object.
+
+        Raises
+        ------
+        PoplarTypeError
+            If it has no such method.
+        """
         for method in methods:
             if not callable(getattr(obj, method, None)):
                 raise PoplarTypeError(f"poptorch.profiling.Channel.instrument: {type(obj).__name__} has no method {method!r}")
         return obj
 
     def tracepoint(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """A context that marks nothing."""
+        """A context that marks nothing.
+
+        Parameters
+        ----------
+        name:
+            The name of a mark.
+
+        Returns
+        -------
+        AbstractContextManager
+            For ``with``.
+        """
         return contextlib.nullcontext()

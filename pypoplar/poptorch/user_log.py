@@ -34,11 +34,23 @@ class StandardError(logging.Handler):
 
 
 logger = logging.getLogger("poptorch")
+"""What `poptorch` tells, by the module `logging`; `setLogLevel` says how much."""
 _said: set[str] = set()
 
 
 def setLogLevel(level: str | int) -> None:
-    """Tell messages of a level and all that are more serious: "TRACE", "DEBUG", "INFO", "WARN", "ERR", or "OFF" for none."""
+    """Tell messages of a level and all that are more serious.
+
+    Parameters
+    ----------
+    level:
+        "TRACE", "DEBUG", "INFO", "WARN", "ERR", or "OFF" for none; or PopTorch's older numbers of them.
+
+    Raises
+    ------
+    InvalidOption
+        For another level.
+    """
     name = NUMBERS.get(level) if isinstance(level, int) and not isinstance(level, bool) else level
     if name not in LEVELS:
         raise InvalidOption(f"no log level is called {level!r}{nearest_or_all(level, LEVELS)}")

@@ -15,6 +15,9 @@ MODULES = [
     "pypoplar",
     *(f"pypoplar.{name}" for name in ("program", "ipu", "pva", "testing", "poputil", "popops", "poprand", "poplin", "popnn")),
 ]
+if importlib.util.find_spec("torch") is not None:  # .ci/pytorch runs this file
+    MODULES += ["pypoplar.poptorch", "pypoplar.poptorch.optim", "pypoplar.poptorch.profiling"]
+WITHOUT_A_PLACE = {"pypoplar.poptorch.Error"}  # another name for PoplarError
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|autoclass|autofunction|autodata):: ([\w.]+)$", re.M)
 
 
@@ -49,7 +52,7 @@ def test_each_name_stands_once():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_public_name_stands_on_a_page(module):
-    assert sorted(public(module) - {name for name, _ in named()}) == []
+    assert sorted(public(module) - {name for name, _ in named()} - WITHOUT_A_PLACE) == []
 
 
 def with_complete_docstrings():
@@ -69,5 +72,5 @@ def test_what_has_a_complete_docstring_stands_on_a_page():
         module, _, member = name.rpartition(".")
         return getattr(importlib.import_module(module), member)
 
-    there = [defined(name) for name, _ in named()]
+    there = [defined(name) for name, page in named() if page != "poptorch.md" or "pypoplar.poptorch" in MODULES]
     assert [name for name, value in with_complete_docstrings() if not any(value is one for one in there)] == []

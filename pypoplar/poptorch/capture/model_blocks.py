@@ -81,6 +81,20 @@ class Block(torch.nn.Module):
     """What is called in ``with poptorch.Block("encoder", ipu_id=1):`` belongs to a block, which the execution strategy places.
 
     Blocks do not nest: one that begins ends the one before. Operations outside of all blocks go with those before them.
+
+    Parameters
+    ----------
+    user_id:
+        The block's name, by which an execution strategy lists it; None: its number among those without a name.
+    ipu_id:
+        The IPU that it runs on, unless the strategy says another; None: that of its stage's number.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a name or number of another type.
+    InvalidOption
+        While a model is captured: for a block that the strategy does not list, or that began on another IPU.
     """
 
     def __init__(self, user_id: BlockId | None = None, ipu_id: int | None = None) -> None:
@@ -90,7 +104,20 @@ class Block(torch.nn.Module):
 
     @staticmethod
     def start(user_id: BlockId | None = None, ipu_id: int | None = None) -> None:
-        """Begin a block that lasts until the next one begins."""
+        """Begin a block that lasts until the next one begins.
+
+        Parameters
+        ----------
+        user_id:
+            The block's name, as for `Block`.
+        ipu_id:
+            The IPU that it runs on, as for `Block`.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            As from `Block`.
+        """
         _check_block("Block.start", user_id, ipu_id)
         marking = _marking.get()
         if marking is not None:
@@ -124,9 +151,28 @@ class _BeginsBlock:
 
 @public
 def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int | None = None) -> Any:
-    """Begin a block where a layer, or a function, is called; it lasts until the next one begins. The layer is changed and returned.
+    """Begin a block where a layer, or a function, is called; it lasts until the next one begins.
 
-    `InvalidOption` for a layer that begins a block already.
+    Parameters
+    ----------
+    layer_to_call:
+        A module, which is changed, or a function.
+    user_id:
+        The block's name, as for `Block`.
+    ipu_id:
+        The IPU that it runs on, as for `Block`.
+
+    Returns
+    -------
+    Any
+        The same module; of a function another one that begins the block and calls it.
+
+    Raises
+    ------
+    InvalidOption
+        For a layer that begins a block already.
+    PoplarTypeError
+        For what cannot be called.
     """
     _check_block("BeginBlock", user_id, ipu_id)
     if not isinstance(layer_to_call, torch.nn.Module):
@@ -147,7 +193,20 @@ def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int |
 
 @public
 def BlockFunction(user_id: BlockId | None = None, ipu_id: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: what the function calls belongs to a block."""
+    """A decorator: what the function calls belongs to a block.
+
+    Parameters
+    ----------
+    user_id:
+        The block's name, as for `Block`.
+    ipu_id:
+        The IPU that it runs on, as for `Block`.
+
+    Returns
+    -------
+    Callable
+        Which makes of a function one that runs in the block.
+    """
     _check_block("BlockFunction", user_id, ipu_id)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +222,18 @@ def BlockFunction(user_id: BlockId | None = None, ipu_id: int | None = None) -> 
 
 @public
 def removeBlocks(module: torch.nn.Module) -> None:
-    """Take away what `BeginBlock` did to a module and those within it."""
+    """Take away what `BeginBlock` did to a module and those within it.
+
+    Parameters
+    ----------
+    module:
+        The module; functions that `BeginBlock` made stay as they are.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no module.
+    """
     if not isinstance(module, torch.nn.Module):
         raise PoplarTypeError(f"removeBlocks takes a torch.nn.Module, got {module!r}")
     for layer in module.modules():

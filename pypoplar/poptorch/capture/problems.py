@@ -30,7 +30,10 @@ class Problem:
 
 
 class CaptureError(PoplarError, RuntimeError):
-    """A module that cannot become a graph: what depends on data, or what PyTorch does as Python runs."""
+    """A module that cannot become a graph: what depends on data, or what PyTorch does as Python runs.
+
+    The message has every such line of the module, with what there is instead.
+    """
 
     def __init__(self, message: str, problems: Iterable[Problem] = ()) -> None:
         super().__init__(message)

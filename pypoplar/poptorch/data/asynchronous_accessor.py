@@ -22,14 +22,31 @@ SLEEP = 0.1
 class AsynchronousDataAccessor:
     """Iterates over a data set whose next elements are fetched ahead, while the device works on the last one.
 
-    `dataset` is a data set of PyTorch's, a `DataLoader` in `DataLoaderMode.Sync`, or anything else that can be iterated;
-    `buffer_size` is the number of elements ahead. With `rebatched_size` its batches, of any sizes, become batches of so many
-    samples; a smaller one at the end is left out.
-
     An element is the caller's to keep. An error in the data set is raised where its element is asked for. Every iteration begins
-    when it is asked for, or with `early_preload` the first one at once, so that the order of shuffled elements depends on the seed
-    alone, as it does without prefetching. `load_indefinitely`, `miss_sleep_time_in_ms` and `sharing_strategy` are about a process
-    that is not there, and change nothing.
+    when it is asked for, so that the order of shuffled elements depends on the seed alone, as it does without prefetching.
+
+    Parameters
+    ----------
+    dataset:
+        A data set of PyTorch's, a `DataLoader` in `DataLoaderMode.Sync`, or anything else that can be iterated.
+    buffer_size:
+        The number of elements ahead, at least 1.
+    miss_sleep_time_in_ms, load_indefinitely:
+        Are about a process that is not there, and change nothing.
+    early_preload:
+        Begin the first iteration at once.
+    sharing_strategy:
+        Changes nothing: elements are fetched by a thread.
+    rebatched_size:
+        Make of the data set's batches, of any sizes, batches of so many samples; a smaller one at the end is left out. None: as
+        they are.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what cannot be iterated.
+    InvalidOption
+        For a `DataLoader` that fetches ahead by itself, and for sizes below their least.
     """
 
     def __init__(

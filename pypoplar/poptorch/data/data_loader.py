@@ -45,22 +45,50 @@ class BatchPlan:
 
 @public
 class DataLoader(torch.utils.data.DataLoader):
-    """A `torch.utils.data.DataLoader` whose batches are what one run of a model with these `options` takes.
+    """A `torch.utils.data.DataLoader` whose batches are what one run of a model with these options takes.
 
-    That is `batch_size` samples times the options' ``deviceIterations`` and ``Training.gradientAccumulation``. The options cannot
-    be changed from then on; their clones can.
+    That is `batch_size` samples times the options' ``deviceIterations`` and ``Training.gradientAccumulation``. `terminate`, or the
+    end of a ``with`` block, ends threads and processes, and so does the end of Python.
 
-    - `drop_last`: leave out a smaller batch at the end, which a compiled model cannot take.
-    - `mode`: `DataLoaderMode.Async` fetches batches ahead, as `AsynchronousDataAccessor` does with `async_options`.
-      `DataLoaderMode.AsyncRebatched` does so too, and puts batches together itself, out of `rebatched_worker_size` samples each
-      (as many as a batch has, at first): so the remainders of several ``num_workers`` over an iterable data set are not lost. But
-      for those, the samples and their order are the same in all modes.
-    - `persistent_workers`: whether processes go on from one iteration to the next; they do if there are any.
-    - `batch_sampler`: gives the indices of batches, of which so many are put together, in the place of `batch_size` and `shuffle`.
-    - `auto_distributed_partitioning`: has no meaning in one process.
+    Parameters
+    ----------
+    options:
+        Those of the model. They cannot be changed from then on; their clones can.
+    dataset:
+        A data set of PyTorch's, with indices or without.
+    batch_size:
+        Samples of a micro-batch; None: each element of the data set is a batch of a run.
+    shuffle:
+        Whether samples come in random order.
+    num_workers:
+        Processes that load samples; 0: this one does.
+    drop_last:
+        Leave out a smaller batch at the end, which a compiled model cannot take.
+    persistent_workers:
+        Whether processes go on from one iteration to the next; they do if there are any.
+    auto_distributed_partitioning:
+        Has no meaning in one process.
+    mode:
+        `DataLoaderMode.Async` fetches batches ahead, as `AsynchronousDataAccessor` does. `DataLoaderMode.AsyncRebatched` does so
+        too, and puts batches together itself: so the remainders of several processes over an iterable data set are not lost. But
+        for those, the samples and their order are the same in all modes.
+    async_options:
+        Arguments of the `AsynchronousDataAccessor`, but for ``rebatched_size``.
+    rebatched_worker_size:
+        Samples that a process puts together in `DataLoaderMode.AsyncRebatched`; None: as many as a batch has.
+    batch_sampler:
+        Gives the indices of batches, of which so many are put together, in the place of `batch_size` and `shuffle`.
+    kwargs:
+        Other arguments of PyTorch's class.
 
-    Other arguments are PyTorch's. `terminate`, or the end of a ``with`` block, ends threads and processes, and so does the end of
-    Python.
+    Raises
+    ------
+    PoplarTypeError
+        For arguments of other types.
+    InvalidOption
+        For numbers below their least, unknown `async_options`, and arguments that exclude each other.
+    MissingFeature
+        For options of a model that is spread over processes.
     """
 
     def __init__(  # noqa: PLR0913 (PopTorch's arguments)
@@ -122,7 +150,7 @@ class DataLoader(torch.utils.data.DataLoader):
 
     @property
     def options(self) -> Options:
-        """The options that it was made with."""
+        """The `Options` that it was made with, which cannot change any more."""
         return self._options
 
     def __len__(self) -> int:
@@ -144,7 +172,7 @@ class DataLoader(torch.utils.data.DataLoader):
         return batches if self._plan.joins in (None, 1) else combined(batches, self._plan.joins or 1, self._plan.drop_last)
 
     def terminate(self) -> None:
-        """End the thread that fetches ahead, and the processes that load."""
+        """End the thread that fetches ahead, and the processes that load; it cannot be iterated over again then."""
         if self._accessor is not None:
             self._accessor.terminate()
         latest = self._latest and self._latest()

@@ -32,11 +32,43 @@ def call_hooks(hooks: OrderedDict[int, Hook]) -> None:
 
 @public
 def registerPreCompileHook(hook: Hook) -> RemovableHandle:
-    """Call a function before any model is compiled, until the handle's `remove()`."""
+    """Call a function before any model is compiled.
+
+    Parameters
+    ----------
+    hook:
+        A function without arguments.
+
+    Returns
+    -------
+    RemovableHandle
+        PyTorch's: its `remove` ends the calls.
+
+    Raises
+    ------
+    PoplarTypeError
+        If it cannot be called.
+    """
     return _registered("registerPreCompileHook", PRE_COMPILE, hook)
 
 
 @public
 def registerPostCompileHook(hook: Hook) -> RemovableHandle:
-    """Call a function after any model was compiled, until the handle's `remove()`."""
+    """Call a function after any model was compiled.
+
+    Parameters
+    ----------
+    hook:
+        A function without arguments.
+
+    Returns
+    -------
+    RemovableHandle
+        PyTorch's: its `remove` ends the calls.
+
+    Raises
+    ------
+    PoplarTypeError
+        If it cannot be called.
+    """
     return _registered("registerPostCompileHook", POST_COMPILE, hook)

@@ -33,16 +33,25 @@ MIXING = 0x9E3779B1  # odd, so that no two high words are mixed alike
 
 @public
 class PoplarExecutor:
-    """A module on the simulated IPU: what `trainingModel` and `inferenceModel` give. Call it as you would the module.
+    """A module on the simulated IPU, made by `trainingModel` or `inferenceModel`. Call it as you would the module.
 
-    After a training call the module has the new weights; weights that change on the host go to the device with the next call.
-    What is no method here is the module's, such as `state_dict` and `parameters`.
+    The first call compiles for the shapes of its arguments. After a training call the module has the new weights; weights that
+    change on the host go to the device with the next call. What is no method here is the module's, such as `state_dict` and
+    `parameters`.
+
+    Raises
+    ------
+    CaptureError
+        From the first call: for a module that cannot become a graph, with every line.
+    UnsupportedOperation
+        From the first call: for operations that are not there, all of them.
+    PoplarRuntimeError
+        From calls of a model that was made for no device, and of one that was destroyed.
     """
 
     def __init__(
         self, model: torch.nn.Module, options: Options | None = None, optimizer: torch.optim.Optimizer | None = None
     ) -> None:
-        """`optimizer` is None for inference."""
         if not isinstance(model, torch.nn.Module):
             raise PoplarTypeError(f"a model is a torch.nn.Module, got {model!r}")
         if not isinstance(options, Options | None):
@@ -67,12 +76,12 @@ class PoplarExecutor:
 
     @property
     def model(self) -> torch.nn.Module:
-        """The module."""
+        """The module itself, which training changes in place."""
         return self._user_model
 
     @property
     def options(self) -> Options:
-        """What the model was made with; it cannot change."""
+        """What the model was made with, a copy of the caller's `Options` that cannot change."""
         return self._options
 
     def __repr__(self) -> str:
@@ -112,7 +121,20 @@ class PoplarExecutor:
         return unflatten(built.joint.structure, outputs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile for arguments like these, and run nothing. A model that is compiled stays as it is."""
+        """Compile for arguments like these, and run nothing. A model that is compiled stays as it is.
+
+        Parameters
+        ----------
+        args, kwargs:
+            Arguments of a call, of which shapes and types count.
+
+        Raises
+        ------
+        CaptureError
+            For a module that cannot become a graph.
+        UnsupportedOperation
+            For operations that are not there.
+        """
         if self._built is not None:
             logger.warning("compile(): the model is compiled already, and stays as it is")
             return
@@ -136,19 +158,29 @@ class PoplarExecutor:
             self.setOptimizer(self._optimizer)
 
     def isCompiled(self) -> bool:
-        """Whether there is an executable."""
+        """Whether the model has an executable, from its first call, `compile` or `loadExecutable` on."""
         return self._built is not None
 
     def compilationTime(self) -> timedelta:
-        """How long capture, lowering and compilation took."""
+        """How long capture, lowering and compilation took; `PoplarRuntimeError` before the model is compiled."""
         self._compiled("compilationTime")
         return timedelta(seconds=self._seconds)
 
     def setOptimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Give the device an optimiser's numbers, such as another learning rate; nothing is compiled again.
 
-        The optimiser may be another object of the same kind, for the same parameters. Its states go to the device, if it has some;
-        else the device's stay. `InvalidOption` for settings that are constants of the program.
+        Parameters
+        ----------
+        optimizer:
+            The model's, or another object of the same kind for the same parameters. Its states go to the device, if it has some;
+            else the device's stay.
+
+        Raises
+        ------
+        InvalidOption
+            For an inference model, and for settings that are constants of the program.
+        PoplarTypeError
+            For what is no optimiser.
         """
         if self._optimizer is None:
             raise InvalidOption("setOptimizer: an inference model has no optimizer")
@@ -163,13 +195,13 @@ class PoplarExecutor:
     # weights
 
     def copyWeightsToDevice(self) -> None:
-        """Give the device the module's parameters and buffers. A call does so where they changed."""
+        """Give the device the module's parameters and buffers. A call does so by itself where they changed."""
         tensors = tensors_of(self._module)
         self._compiled("copyWeightsToDevice").compiled.write(tensors)
         self._note(tensors)
 
     def copyWeightsToHost(self) -> None:
-        """Give the module the parameters and buffers of the device. A training call does so."""
+        """Give the module the parameters and buffers of the device. A training call does so by itself."""
         built = self._compiled("copyWeightsToHost")
         if not self._on_device:  # nothing has been written to the device yet
             self.copyWeightsToDevice()
@@ -178,32 +210,57 @@ class PoplarExecutor:
         self._note(tensors)
 
     def copyWeightsToHostIfNeeded(self) -> bool:
-        """Whether the module lacked the device's weights; here it has them after each call."""
+        """Whether the module lacked the device's weights: False, since it has them after each call."""
         return False
 
     def copyNamedBuffersToDevice(self) -> None:
-        """Give the device the module's buffers."""
+        """Give the device the module's buffers, and its parameters with them."""
         self.copyWeightsToDevice()
 
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True) -> Any:
-        """Load the module's state; it goes to the device with the next call."""
+        """Load the module's state; it goes to the device with the next call.
+
+        Parameters
+        ----------
+        state_dict:
+            Tensors by name.
+        strict:
+            Whether the names have to be those of the module.
+
+        Returns
+        -------
+        NamedTuple
+            What PyTorch's `load_state_dict` returns: names that were missing, and names that were not expected.
+        """
         return self._user_model.load_state_dict(state_dict, strict)
 
     # the device
 
     def isAttachedToDevice(self) -> bool:
-        """Whether the model has its device."""
+        """Whether the model has its device, which calls need and take by themselves."""
         return self._attached
 
     def detachFromDevice(self) -> None:
-        """Give the device free for other models. The module has the weights; a call attaches again."""
+        """Give the device free for other models. The module has the weights; a call attaches again.
+
+        Raises
+        ------
+        PoplarRuntimeError
+            If the model is not compiled, or not attached.
+        """
         self._compiled("detachFromDevice")
         if not self._attached:
             raise PoplarRuntimeError("detachFromDevice: the model is not attached to a device")
         self._attached = False
 
     def attachToDevice(self) -> None:
-        """Take the device again, with the module's weights."""
+        """Take the device again, with the module's weights.
+
+        Raises
+        ------
+        PoplarRuntimeError
+            If the model is not compiled, attached already, or made for no device (`ConnectionType.Never`).
+        """
         self._compiled("attachToDevice")
         if self._attached:
             raise PoplarRuntimeError("attachToDevice: the model is attached to its device already")
@@ -221,22 +278,38 @@ class PoplarExecutor:
     # what calls cost and what they made inside
 
     def cycleCount(self) -> int:
-        """Tile cycles of the last call."""
+        """Tile cycles of the last call; `PoplarRuntimeError` before the first. It needs no option."""
         execution = self.getReport().execution
         if execution is None:
             raise PoplarRuntimeError("cycleCount: the model has not been called yet")
         return int(execution.totalCycles.total)
 
     def getReport(self) -> Report:
-        """The report of the last call: cycles, memory, exchange, by modules and lines."""
+        """The `pva.Report` of the last call: cycles, memory and exchange, by the module's paths and lines."""
         return self._compiled("getReport").compiled.engine.getReport()
 
     def getTensorNames(self) -> list[str]:
-        """Names for `Options.anchorTensor`: parameters, ``Gradient___PARAMETER``, and ``module/path/operation:N``."""
+        """The names that `Options.anchorTensor` takes: parameters, ``Gradient___PARAMETER``, and ``module/path/operation:N``."""
         return list(self._compiled("getTensorNames").names)
 
     def getAnchoredTensor(self, short_name: str) -> torch.Tensor:
-        """An anchor's value in the last call; `UnknownHandle` if `Options.anchorTensor` named none so."""
+        """An anchor's value in the last call.
+
+        Parameters
+        ----------
+        short_name:
+            The name that `Options.anchorTensor` gave it.
+
+        Returns
+        -------
+        torch.Tensor
+            As many batches of it as the anchor's output mode says.
+
+        Raises
+        ------
+        UnknownHandle
+            If there is no anchor of that name.
+        """
         anchors = self._compiled("getAnchoredTensor").compiled.anchored()
         if short_name not in anchors:
             raise UnknownHandle(f"getAnchoredTensor: there is no anchor {short_name!r}{nearest_or_all(short_name, anchors)}")
@@ -249,6 +322,10 @@ class PoplarExecutor:
 
     @rng_state.setter
     def rng_state(self, state: Any) -> None:
+        """The state of the device's random numbers: a seed and a count of batches; empty where nothing is random.
+
+        It can be set to what it was. `PoplarTypeError` for anything else, `InvalidOption` where the model has no such state.
+        """
         built, given = self._compiled("rng_state"), state if isinstance(state, list) else [None]
         if len(given) not in (0, 2) or any(type(word) is not int for word in given):
             raise PoplarTypeError(f"rng_state takes what rng_state was, a list of two whole numbers, got {state!r}")
@@ -258,6 +335,7 @@ class PoplarExecutor:
         built.compiled.random_state = list(state)
 
     def _no_counters(self, *_: Any) -> NoReturn:
+        """Counters of the host's transfers are missing, and `getReport` has the cycles of each step: `MissingFeature`."""
         raise MissingFeature("performance counters of the host's transfers are missing; getReport() has the cycles of each step")
 
     getPerfCounters = getLatency = getHostIpuLatency = getComputeLatency = getIpuHostLatency = _no_counters
@@ -265,7 +343,22 @@ class PoplarExecutor:
     # files
 
     def save(self, filename: str | os.PathLike[str], export_model: bool = True, save_rng_state: bool = True) -> None:
-        """Write the executable to a file that `loadExecutable` reads, and with `export_model` all that `poptorch.load` needs."""
+        """Write the executable to a file that `loadExecutable` reads.
+
+        Parameters
+        ----------
+        filename:
+            The file; in a directory it is ``model.poptorch``. Directories on the way are made.
+        export_model:
+            Whether the module and the optimiser go with it, as `poptorch.load` needs them.
+        save_rng_state:
+            Whether the state of random numbers goes with it.
+
+        Raises
+        ------
+        PoplarRuntimeError
+            If the model is not compiled.
+        """
         built = self._compiled("save")
         if built.states is not None:
             built.states.fetch()
@@ -276,12 +369,35 @@ class PoplarExecutor:
         write_model(filename, ModelFile(executable, built.compiled.made_for, given, self._options, exported, state))
 
     def compileAndExport(self, filename: str | os.PathLike[str], *args: Any, export_model: bool = True, **kwargs: Any) -> None:
-        """`compile` and `save`."""
+        """`compile` for arguments like these, and `save`.
+
+        Parameters
+        ----------
+        filename:
+            The file, as `save` takes it.
+        args:
+            Arguments of a call.
+        export_model:
+            Whether the module goes with it.
+        kwargs:
+            Arguments of a call, by name.
+        """
         self.compile(*args, **kwargs)
         self.save(filename, export_model)
 
     def loadExecutable(self, filename: str | os.PathLike[str]) -> None:
-        """Take the executable of a file that `save` wrote for the same module and options."""
+        """Take the executable of a file that `save` wrote for the same module and options.
+
+        Parameters
+        ----------
+        filename:
+            The file.
+
+        Raises
+        ------
+        FileLoadError
+            If it is no file of a model, or one of another module or options.
+        """
         self._take(read_model(filename))
 
     def _take(self, file: ModelFile) -> None:

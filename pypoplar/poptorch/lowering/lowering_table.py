@@ -17,7 +17,10 @@ TABLE: dict[Any, Callable[..., Any]] = {}
 
 
 class UnsupportedOperation(PoplarError, NotImplementedError):
-    """Operations of a module that have no entry in the table, or no entry for these arguments."""
+    """Operations of a module that have no entry in the table, or no entry for these arguments.
+
+    The message has all of them, each with its module, its line and the nearest entry.
+    """
 
 
 def lowers(*operations: Any) -> Callable[[Entry], Entry]:

@@ -20,16 +20,25 @@ _known: dict[str, CustomOperator] = {}
 
 @public
 class CustomOperator:
-    """What `registerCustomOp` makes of a function: an operator, to which `backward` gives its gradient."""
+    """An operator of a program's own, made by `registerCustomOp`; its method `backward` gives it a gradient."""
 
     def __init__(self, key: str, forward: Builder, reference: Callable[..., Any] | None) -> None:
         self.key, self.forward, self.reference = key, forward, reference
         self.gradient: Builder | None = None
 
     def backward(self, function: Builder) -> Builder:
-        """A decorator for ``function(graph, gradients, inputs, outputs, attributes, prog, name)``.
+        """A decorator for the function that extends a program by the operator's gradient.
 
-        It extends `prog` and gives a tensor for each input, its gradient; None for one that has none.
+        Parameters
+        ----------
+        function:
+            Called as ``function(graph, gradients, inputs, outputs, attributes, prog, name)``. It extends `prog` and gives a tensor
+            for each input, its gradient; None for one that has none.
+
+        Returns
+        -------
+        Callable
+            The function, as it is.
         """
         self.gradient = function
         return function
@@ -43,12 +52,35 @@ def _key(name: str, domain: str, version: int) -> str:
 def registerCustomOp(
     name: str, domain: str = "custom.ops", domain_version: int = 1, reference: Callable[..., Any] | None = None
 ) -> Callable[[Builder], CustomOperator]:
-    """A decorator that makes ``function(graph, inputs, attributes, prog, name)`` the operator that `custom_op` finds by its name.
+    """A decorator that makes a function the operator that `custom_op` finds by its name.
 
-    The function gets a `Graph`, tensors of the device and the attributes, extends the Sequence `prog`, and gives a list of tensors.
-    `reference`, a function of tensors of PyTorch and of the attributes as keywords, is the operator on the CPU, where it is
-    an error without one.
+    The function is called as ``function(graph, inputs, attributes, prog, name)``, with a `Graph`, tensors of the device and the
+    attributes. It extends the Sequence `prog`, and gives a list of tensors.
 
+    Parameters
+    ----------
+    name:
+        The operator's name.
+    domain:
+        Its domain; operators of one name in several domains are several.
+    domain_version:
+        The domain's version, at least 1.
+    reference:
+        A function of tensors of PyTorch, and of the attributes as keywords, which is the operator on the CPU; None: there it is an
+        error.
+
+    Returns
+    -------
+    Callable
+        Which makes a `CustomOperator` of a function.
+
+    Raises
+    ------
+    PoplarTypeError
+        For names that are no texts, and what is no function.
+
+    Examples
+    --------
     >>> import torch
     >>> from pypoplar import FLOAT, InOut, Input, Output, Vector, Vertex, poptorch, poputil
     >>> from pypoplar.program import Execute
@@ -171,8 +203,38 @@ def custom_op(
 ) -> list[torch.Tensor]:
     """The results of an operator of the program's own, which `registerCustomOp` made known: see there for an example.
 
-    `example_outputs` are tensors with the shapes and types of the results; their elements do not matter. `attributes`, numbers,
-    strings and lists of them, go to the operator's functions.
+    Parameters
+    ----------
+    inputs:
+        Its tensors.
+    name:
+        The operator's name.
+    domain:
+        Its domain.
+    domain_version:
+        The domain's version.
+    example_outputs:
+        Tensors with the shapes and types of the results; their elements do not matter.
+    attributes:
+        Numbers, strings and lists of one kind of them, which go to the operator's functions.
+
+    Returns
+    -------
+    list[torch.Tensor]
+        Like `example_outputs`.
+
+    Raises
+    ------
+    UnknownHandle
+        If there is no such operator.
+    InvalidOption
+        If `example_outputs` is empty.
+    TensorShapeError
+        On the CPU, if the reference gives others than `example_outputs`.
+    MissingFeature
+        On the CPU without a reference; where a loss depends on an operator without a gradient.
+    PoplarTypeError
+        For arguments of other types.
     """
     given = check_tensors("custom_op", "inputs", inputs)
     examples = check_tensors("custom_op", "example_outputs", example_outputs)

@@ -69,11 +69,35 @@ def _check_alike(call: str, what: str, got: list[torch.Tensor], like: str, wante
 
 @public
 def for_loop(count: int, body: Body, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Call `body` on the device `count` times, at first with `inputs`, then with what it returned; gives the last results.
+    """Call a body on the device several times, at first with inputs, then with what it returned.
 
-    The body returns as many tensors as it takes, of the same shapes and types. It may use other tensors, which stay as they are.
-    The graph has it once. A loop has no gradient: `MissingFeature` where a loss depends on it.
+    The graph has the body once. It may use other tensors, which stay as they are.
 
+    Parameters
+    ----------
+    count:
+        How often, at least 0.
+    body:
+        A function that returns as many tensors as it takes, of the same shapes and types.
+    inputs:
+        The first arguments.
+
+    Returns
+    -------
+    list[torch.Tensor]
+        The last results; copies of the inputs if the count is 0.
+
+    Raises
+    ------
+    TensorShapeError
+        If results do not have shapes and types of the inputs.
+    PoplarTypeError
+        For what is no function, or no tensors.
+    MissingFeature
+        Where a loss depends on it: a loop has no gradient.
+
+    Examples
+    --------
     >>> import torch
     >>> from pypoplar import poptorch
     >>> poptorch.for_loop(3, lambda x: x * 2, [torch.ones(2)])
@@ -102,10 +126,36 @@ def for_loop(count: int, body: Body, inputs: list[torch.Tensor]) -> list[torch.T
 def cond(
     condition: torch.Tensor, then_body: Body, then_inps: list[torch.Tensor], else_body: Body, else_inps: list[torch.Tensor]
 ) -> list[torch.Tensor]:
-    """What `then_body` returns for `then_inps` if `condition`, one element, is not zero, else `else_body` for `else_inps`.
+    """One of two bodies, chosen by a value that is known when the device runs.
 
-    The device runs one of them. Both return tensors of the same shapes and types, and may use others, which stay as they are.
-    A choice has no gradient: `MissingFeature` where a loss depends on it.
+    The device runs one of them. They may use other tensors, which stay as they are.
+
+    Parameters
+    ----------
+    condition:
+        One element.
+    then_body:
+        The function that is called if it is not zero.
+    then_inps:
+        Its arguments.
+    else_body:
+        The function that is called if it is zero; it returns tensors of the same shapes and types.
+    else_inps:
+        Its arguments.
+
+    Returns
+    -------
+    list[torch.Tensor]
+        What the body returned.
+
+    Raises
+    ------
+    TensorShapeError
+        For a condition of several elements, and, while a model is captured, for bodies whose results differ in shapes or types.
+    PoplarTypeError
+        For what is no tensors.
+    MissingFeature
+        Where a loss depends on it: a choice has no gradient.
     """
     check_tensor("cond", "condition", condition)
     if condition.numel() != 1:

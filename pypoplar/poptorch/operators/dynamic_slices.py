@@ -93,10 +93,38 @@ def _check(call: str, x: object, dim: object, start: object, size: object) -> in
 
 @public
 def dynamic_slice(tensor: torch.Tensor, dim: int, start: torch.Tensor, size: int, step: int) -> torch.Tensor:
-    """Every `step`-th element of the `size` elements of dimension `dim` from `start` on, a tensor of one integer.
+    """A slice of one dimension whose place is known when the device runs.
 
-    A slice that does not lie within the dimension is an error on the CPU; the device goes on at the dimension's beginning.
+    Parameters
+    ----------
+    tensor:
+        What is sliced.
+    dim:
+        The dimension; a negative one counts from the end.
+    start:
+        One integer, the first index.
+    size:
+        The elements that the slice goes over, at least 1.
+    step:
+        Of these every so manyth is taken.
 
+    Returns
+    -------
+    torch.Tensor
+        Of the same rank, with ``ceil(size / step)`` elements in the dimension. It has a gradient.
+
+    Raises
+    ------
+    PoplarIndexError
+        If there is no such dimension, and on the CPU for a slice that does not lie within it; the device goes on at the
+        dimension's beginning.
+    TensorShapeError
+        For a size beyond that of the dimension.
+    PoplarTypeError
+        If `start` is no tensor of one integer, or for other arguments of other types.
+
+    Examples
+    --------
     >>> import torch
     >>> from pypoplar import poptorch
     >>> poptorch.dynamic_slice(torch.arange(6), 0, torch.tensor(2), 3, 1)
@@ -109,7 +137,31 @@ def dynamic_slice(tensor: torch.Tensor, dim: int, start: torch.Tensor, size: int
 
 @public
 def dynamic_update(input: torch.Tensor, src: torch.Tensor, dim: int, start: torch.Tensor, size: int) -> torch.Tensor:
-    """`input` with `src` in the place of the `size` elements of dimension `dim` from `start` on, a tensor of one integer."""
+    """A tensor with another one in the place of a slice, whose place is known when the device runs.
+
+    Parameters
+    ----------
+    input:
+        The tensor, which stays as it is.
+    src:
+        What takes the place: of its type, and of the slice's shape.
+    dim:
+        The dimension; a negative one counts from the end.
+    start:
+        One integer, the first index.
+    size:
+        The elements of the dimension that are replaced.
+
+    Returns
+    -------
+    torch.Tensor
+        A new one of the shape of `input`. It has gradients for both.
+
+    Raises
+    ------
+    PoplarIndexError, TensorShapeError, PoplarTypeError
+        As from `dynamic_slice`, and for a `src` of another shape or type.
+    """
     call = "dynamic_update"
     dim = _check(call, input, dim, start, size)
     check_tensor(call, "src", src)

@@ -37,7 +37,27 @@ _set_available_memory.register_autograd(_backward)
 
 @public
 def set_available_memory(tensor: torch.Tensor, available_memory_proportion: float) -> torch.Tensor:
-    """The tensor; the convolution or product that it is the result of, and its gradients, take that part of memory, from 0 to 1."""
+    """The tensor; the convolution or product that it is the result of, and its gradients, take a part of memory for their plans.
+
+    Parameters
+    ----------
+    tensor:
+        The result of a convolution or a product of matrices.
+    available_memory_proportion:
+        The part, from 0 to 1.
+
+    Returns
+    -------
+    torch.Tensor
+        The same values, which have to be used in its place.
+
+    Raises
+    ------
+    InvalidOption
+        For a part beyond 0 to 1.
+    PoplarTypeError
+        For what is no tensor, or no number.
+    """
     check_tensor("set_available_memory", "tensor", tensor)
     given: object = available_memory_proportion
     if isinstance(given, bool) or not isinstance(given, int | float):
@@ -49,7 +69,23 @@ def set_available_memory(tensor: torch.Tensor, available_memory_proportion: floa
 
 @public
 def recomputationCheckpoint(*tensors: Any) -> Any:
-    """The tensors, or a list or tuple of them. It is accepted, told once, and changes nothing: what gradients need is kept."""
+    """The tensors. It is accepted, told once, and changes nothing: what gradients need is kept.
+
+    Parameters
+    ----------
+    tensors:
+        Tensors, or a list or tuple of them.
+
+    Returns
+    -------
+    Any
+        As they were given: one tensor, or several.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor.
+    """
     several = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     for number, one in enumerate(several):
         check_tensor("recomputationCheckpoint", f"tensor {number}", one)
@@ -69,13 +105,49 @@ def _overlap(call: str, tensors: Any, mode: OverlapMode) -> Any:
 
 @public
 def set_overlap_for_input(input_tensors: Any, mode: OverlapMode) -> Any:
-    """The tensors, which may be nested. It is accepted, told once, and changes nothing: copies overlap with nothing."""
+    """The tensors. It is accepted, told once, and changes nothing: copies overlap with nothing.
+
+    Parameters
+    ----------
+    input_tensors:
+        Tensors, which may be nested.
+    mode:
+        How far ahead PopTorch would copy them.
+
+    Returns
+    -------
+    Any
+        The tensors as they are.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor, or no `OverlapMode`.
+    """
     return _overlap("set_overlap_for_input", input_tensors, mode)
 
 
 @public
 def set_overlap_for_output(output_tensors: Any, mode: OverlapMode) -> Any:
-    """The tensors, which may be nested. It is accepted, told once, and changes nothing: copies overlap with nothing."""
+    """The tensors. It is accepted, told once, and changes nothing: copies overlap with nothing.
+
+    Parameters
+    ----------
+    output_tensors:
+        Tensors, which may be nested.
+    mode:
+        How far ahead PopTorch would copy them.
+
+    Returns
+    -------
+    Any
+        The tensors as they are.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor, or no `OverlapMode`.
+    """
     return _overlap("set_overlap_for_output", output_tensors, mode)
 
 
@@ -84,7 +156,18 @@ _scopes: list[str] = []
 
 @public
 class NameScope:
-    """Names of what is called in ``with poptorch.NameScope("attention"):`` begin with that in the report. Scopes nest."""
+    """Names of what is called in ``with poptorch.NameScope("attention"):`` begin with that in the report. Scopes nest.
+
+    Parameters
+    ----------
+    name:
+        What names begin with.
+
+    Raises
+    ------
+    PoplarTypeError
+        If it is no text.
+    """
 
     def __init__(self, name: str) -> None:
         if type(name) is not str or not name:

@@ -45,8 +45,22 @@ def host_call(key: str) -> CPU:
 class CPU:
     """A function, or a layer, that runs on the CPU in the middle of a model on the IPU; for inference alone.
 
-    Call it in a forward pass as you would the function, with tensors. `ID` is its name in the program and the report. Where a model
-    is captured, the function runs once with zeros, to know the shapes of what it gives.
+    Call it in a forward pass as you would the function, with tensors. Where a model is captured, the function runs once with zeros,
+    to know the shapes of what it gives.
+
+    Parameters
+    ----------
+    layer_to_call:
+        A function of tensors that gives a tensor or several. Parameters of a layer have no gradients from then on.
+    ID:
+        Its name in the program and the report.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what cannot be called, or what gives no tensors.
+    MissingFeature
+        Where a loss depends on it.
     """
 
     def __init__(self, layer_to_call: Callable[..., Any], ID: str) -> None:
@@ -62,7 +76,23 @@ class CPU:
         _known[self._key] = self
 
     def results(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The function's results for these tensors, as a list."""
+        """The function's results for these tensors, without gradients.
+
+        Parameters
+        ----------
+        inputs:
+            Its arguments.
+
+        Returns
+        -------
+        list[torch.Tensor]
+            One for each of its results.
+
+        Raises
+        ------
+        PoplarTypeError
+            For a result that is no tensor.
+        """
         with torch.no_grad():
             results = self._layer(*inputs)
         listed = list(results) if isinstance(results, list | tuple) else [results]

@@ -29,9 +29,24 @@ _identity_loss.register_autograd(_backward)
 
 
 def identity_loss(x: torch.Tensor, reduction: str | int) -> torch.Tensor:
-    """Mark a value as the loss of a training model; it is summed (``"sum"``), averaged (``"mean"``) or taken as it is (``"none"``).
+    """Mark a value as the loss of a training model.
 
-    A value that is no single number has to be reduced. `InvalidOption` for another reduction.
+    Parameters
+    ----------
+    x:
+        The value; one that is no single number has to be reduced.
+    reduction:
+        "sum", "mean", or "none" for the value as it is; or PopTorch's numbers of them, 0, 1 and 2.
+
+    Returns
+    -------
+    torch.Tensor
+        The value, reduced.
+
+    Raises
+    ------
+    InvalidOption
+        For another reduction.
     """
     if reduction not in REDUCTIONS:
         raise InvalidOption(f"identity_loss: reduction is 'sum', 'mean' or 'none', got {reduction!r}")

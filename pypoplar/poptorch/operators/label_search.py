@@ -78,11 +78,35 @@ def _log_sum(a: float, b: float) -> float:
 def ctc_beam_search_decoder(
     probs: torch.Tensor, lengths: torch.Tensor, blank: int = 0, beam_width: int = 100, top_paths: int = 1
 ) -> list[torch.Tensor]:
-    """The `top_paths` likeliest labels of each sample, best first, as a prefix beam search with `beam_width` beams finds them.
+    """The likeliest labels of each sample by connectionist temporal classification, best first, as a prefix beam search finds them.
 
-    `probs` [time, batch, classes] are logarithms of probabilities, `lengths` [batch] integers. Gives the logarithms of the labels'
-    probabilities [batch, top_paths], their lengths, and their symbols [batch, top_paths, time], which are -1 behind the end.
-    There is no gradient.
+    Parameters
+    ----------
+    probs:
+        [time, batch, classes] Logarithms of probabilities, float or half.
+    lengths:
+        [batch] Integers: how much of the time is each sample's.
+    blank:
+        The class that stands for no symbol.
+    beam_width:
+        How many prefixes the search keeps at each time.
+    top_paths:
+        How many labels it gives of a sample, at most `beam_width`.
+
+    Returns
+    -------
+    list[torch.Tensor]
+        The logarithms of the labels' probabilities [batch, top_paths], their lengths [batch, top_paths], and their symbols [batch,
+        top_paths, time], which are -1 behind the end. There is no gradient.
+
+    Raises
+    ------
+    TensorShapeError
+        For `probs` of another shape or type.
+    PoplarTypeError
+        For `lengths` of another shape or type.
+    InvalidOption
+        For a `blank` that is no class, and numbers below 1.
     """
     call: str = "ctc_beam_search_decoder"
     check_tensor(call, "probs", probs)

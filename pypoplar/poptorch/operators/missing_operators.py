@@ -10,11 +10,33 @@ from pypoplar.tracebacks import public
 
 @public
 def fps(*arguments: Any, **keywords: Any) -> NoReturn:
-    """`MissingFeature`: farthest points first, an operator of torch_cluster."""
+    """Farthest points first, an operator of torch_cluster, is missing: `MissingFeature`.
+
+    Parameters
+    ----------
+    arguments, keywords:
+        Any.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature("poptorch.fps: operators of torch_cluster are missing; run it on the host and pass the indices")
 
 
 @public
 def nearest(*arguments: Any, **keywords: Any) -> NoReturn:
-    """`MissingFeature`: the nearest points, an operator of torch_cluster."""
+    """The nearest points, an operator of torch_cluster, are missing: `MissingFeature`.
+
+    Parameters
+    ----------
+    arguments, keywords:
+        Any.
+
+    Raises
+    ------
+    MissingFeature
+        Always.
+    """
     raise MissingFeature("poptorch.nearest: operators of torch_cluster are missing; torch.cdist and argmin give the nearest points")

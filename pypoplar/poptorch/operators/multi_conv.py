@@ -33,33 +33,101 @@ class MultiConv:
         return self
 
     def availableMemoryProportions(self, value: float | Sequence[float]) -> Self:
-        """The part of memory that each convolution's plan may take, from 0 to less than 1."""
+        """The part of memory that each convolution's plan may take.
+
+        Parameters
+        ----------
+        value:
+            From 0 to less than 1, for all or one for each.
+
+        Raises
+        ------
+        InvalidOption
+            For a part beyond that.
+        PoplarTypeError
+            For what is no float.
+        """
         for one in value if isinstance(value, list | tuple) else [value]:
             if isinstance(one, float) and not 0 <= one < 1:
                 raise InvalidOption(f"poptorch.MultiConv.availableMemoryProportions takes numbers from 0 to less than 1, got {one}")
         return self._each("availableMemoryProportions", value, (float,))
 
     def partialsTypes(self, value: torch.dtype | Sequence[torch.dtype]) -> Self:
-        """The type of each convolution's partial sums, `torch.float` or `torch.half`."""
+        """The type of each convolution's partial sums.
+
+        Parameters
+        ----------
+        value:
+            `torch.float` or `torch.half`, for all or one for each.
+
+        Raises
+        ------
+        InvalidOption
+            For another type.
+        """
         for one in value if isinstance(value, list | tuple) else [value]:
             if one not in (torch.float32, torch.float16):
                 raise InvalidOption(f"poptorch.MultiConv.partialsTypes takes torch.float or torch.half, got {one!r}")
         return self._each("partialsTypes", value, (torch.dtype,))
 
     def enableConvDithering(self, value: bool | Sequence[bool]) -> Self:
-        """Whether each convolution may begin on another tile."""
+        """Whether each convolution may begin on another tile.
+
+        Parameters
+        ----------
+        value:
+            For all or one for each.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         return self._each("enableConvDithering", value, (bool,))
 
     def planType(self, value: MultiConvPlanType) -> Self:
-        """Whether convolutions run at the same time, or one after the other."""
+        """Whether convolutions run at the same time, or one after the other.
+
+        Parameters
+        ----------
+        value:
+            Which of the two.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `MultiConvPlanType`.
+        """
         return self._each("planType", value, (MultiConvPlanType,))
 
     def perConvReservedTiles(self, value: int) -> Self:
-        """The tiles that each convolution has at least."""
+        """The tiles that each convolution has at least.
+
+        Parameters
+        ----------
+        value:
+            Their number.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no whole number.
+        """
         return self._each("perConvReservedTiles", value, (int,))
 
     def cycleBackOff(self, value: float) -> Self:
-        """How much longer the largest convolution may take for the others' sake, from 0 to 1."""
+        """How much longer the largest convolution may take for the others' sake.
+
+        Parameters
+        ----------
+        value:
+            A share, from 0 to 1.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no float.
+        """
         return self._each("cycleBackOff", value, (float,))
 
     def __enter__(self) -> Self:

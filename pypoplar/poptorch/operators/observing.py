@@ -57,14 +57,45 @@ def ipu_print_tensor(  # noqa: PLR0913 (PopTorch's arguments)
     open_bracket: str = "(",
     close_bracket: str = ")",
 ) -> torch.Tensor:
-    """Print a tensor whenever the device has computed it, and its gradient too, titled ``TITLE_gradient``. Gives the tensor.
+    """Print a tensor whenever the device has computed it, and its gradient too.
 
     What it gives has to be used, else there is nothing to compute. On the CPU nothing is printed. Text goes where
     `Engine.setPrintStream` says, which is standard error at first.
 
-    Tensors of more than `summarise_threshold` elements are shown by `edge_items` at their edges (0: always whole); lines are no
-    longer than `max_line_width` (0: as long as it takes); floats have `digits` behind the point. `float_format` is "auto", "fixed",
-    "scientific", or "none" for each number by itself.
+    Parameters
+    ----------
+    tensor:
+        The tensor.
+    title:
+        What stands before it; before the gradient ``TITLE_gradient``.
+    print_gradient:
+        Whether the gradient is printed.
+    summarise_threshold:
+        Tensors of more elements are shown by their edges; 0: always whole.
+    edge_items:
+        Elements at each edge.
+    max_line_width:
+        Columns of a line; 0: as long as it takes.
+    digits:
+        Those behind the point of a float.
+    float_format:
+        "auto", "fixed", "scientific", or "none" for each number by itself.
+    separator:
+        What stands between elements.
+    open_bracket, close_bracket:
+        What stands around a dimension.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    PoplarTypeError
+        For arguments of other types.
+    InvalidOption
+        For another format, and negative numbers.
     """
     call = "ipu_print_tensor"
     check_tensor(call, "tensor", tensor)
@@ -108,6 +139,22 @@ _nop.register_autograd(_nop_backward)
 
 @public
 def nop(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor itself. What it is computed from is not joined with what it is used for."""
+    """The tensor itself; what it is computed from is not joined with what it is used for.
+
+    Parameters
+    ----------
+    tensor:
+        The tensor.
+
+    Returns
+    -------
+    torch.Tensor
+        A copy of it.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no tensor.
+    """
     check_tensor("nop", "tensor", tensor)
     return _nop(tensor)

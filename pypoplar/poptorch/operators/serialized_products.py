@@ -16,11 +16,37 @@ InputChannels, ReducingDim = MatMulSerializationMode.InputChannels, MatMulSerial
 def serializedMatMul(
     lhs: torch.Tensor, rhs: torch.Tensor, mode: MatMulSerializationMode, factor: int = 0, keep_precision: bool = False
 ) -> torch.Tensor:
-    """The product of `lhs` [..., m, n] and `rhs` [..., n, p], in `factor` parts that are computed one after the other.
+    """The product of matrices in parts that are computed one after the other, which takes less memory than the product at once.
 
-    `mode` says which dimension is cut: `InputChannels` m, `ReducingDim` n, `OutputChannels` p; `Disabled` none. It takes less
-    memory than the product at once. `factor` divides the dimension. Sums of parts, which `ReducingDim` has in the forward pass and
-    `InputChannels` in the gradient of `rhs`, are of the operands' type; of halves they are FLOAT with `keep_precision`.
+    Sums of parts, which `ReducingDim` has in the forward pass and `InputChannels` in the gradient of `rhs`, are of the operands'
+    type.
+
+    Parameters
+    ----------
+    lhs:
+        [..., m, n]
+    rhs:
+        [..., n, p]
+    mode:
+        Which dimension is cut: `MatMulSerializationMode.InputChannels` m, `ReducingDim` n, `OutputChannels` p; `Disabled` none.
+    factor:
+        The number of parts, which divides the dimension.
+    keep_precision:
+        Whether sums of parts of halves are FLOAT.
+
+    Returns
+    -------
+    torch.Tensor
+        [..., m, p]
+
+    Raises
+    ------
+    TensorShapeError
+        For operands that do not fit each other.
+    InvalidOption
+        For a factor that does not divide the dimension.
+    PoplarTypeError
+        For arguments of other types.
     """
     call = "serializedMatMul"
     check_tensor(call, "lhs", lhs)

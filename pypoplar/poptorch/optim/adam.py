@@ -15,10 +15,31 @@ MOMENTS = ("accum_type", "first_order_momentum_accum_type", "second_order_moment
 
 @public
 class Adam(Optimizer, torch.optim.Adam):
-    """Adam as `torch.optim.Adam` has it, without amsgrad.
+    """Adam as `torch.optim.Adam` has it, without amsgrad; its steps are made on the device.
 
-    Gradients and both moments are kept in the types given. `loss_scaling` multiplies the loss, and the update divides by it.
-    Gradients whose norm, over all parameters, is above `max_grad_norm` are scaled down to it.
+    Parameters
+    ----------
+    params:
+        Parameters, or groups of them, as PyTorch takes them.
+    lr, betas, eps, weight_decay:
+        PyTorch's; None: its defaults.
+    amsgrad:
+        False.
+    foreach, maximize, capturable, differentiable, fused:
+        PyTorch's; None: its defaults.
+    loss_scaling:
+        Multiplies the loss, and the update divides by it; 1 at first.
+    accum_type, first_order_momentum_accum_type, second_order_momentum_accum_type:
+        `torch.float32`, as at first, or `torch.float16`: in which gradients and moments are kept.
+    max_grad_norm:
+        Gradients whose norm, over all parameters, is larger are scaled down to it; infinite at first.
+
+    Raises
+    ------
+    InvalidOption
+        For other types and for numbers that a step cannot have.
+    MissingFeature
+        For amsgrad.
     """
 
     _pytorch: ClassVar[Any] = torch.optim.Adam
@@ -50,7 +71,29 @@ class Adam(Optimizer, torch.optim.Adam):
 class AdamW(Optimizer, torch.optim.AdamW):
     """Adam with a decay of weights apart from the gradients, as `torch.optim.AdamW` has it, without amsgrad.
 
-    Without `bias_correction` the moments are used as they are. The other arguments are those of `Adam`.
+    Parameters
+    ----------
+    params:
+        Parameters, or groups of them, as PyTorch takes them.
+    lr, betas, eps, weight_decay:
+        PyTorch's; None: its defaults.
+    amsgrad:
+        False.
+    maximize, foreach, capturable, differentiable, fused:
+        PyTorch's; None: its defaults.
+    loss_scaling:
+        Multiplies the loss, and the update divides by it; 1 at first.
+    bias_correction:
+        Without it the moments are used as they are; True at first.
+    accum_type, first_order_momentum_accum_type, second_order_momentum_accum_type:
+        As for `Adam`.
+    max_grad_norm:
+        As for `Adam`.
+
+    Raises
+    ------
+    InvalidOption, MissingFeature
+        As from `Adam`.
     """
 
     _pytorch: ClassVar[Any] = torch.optim.AdamW

@@ -53,9 +53,9 @@ ATTRIBUTES: Mapping[str, tuple[object, Callable[[str, object], object]]] = {
 
 
 class Optimizer:
-    """An optimiser with the attributes `_own` beside PyTorch's, checked whenever they are set, and a state on a device.
+    """What optimisers of `poptorch.optim` have beyond PyTorch's; users' objects are made by `SGD`, `Adam` and the like.
 
-    `step` on the host is PyTorch's. What a step there cannot do, `_device_only` has: the values that it takes.
+    Attributes such as ``loss_scaling`` are checked whenever they are set. `step` on the host is PyTorch's.
     """
 
     _pytorch: ClassVar[Any] = torch.optim.Optimizer
@@ -83,7 +83,23 @@ class Optimizer:
         super().__setattr__(name, value)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step on the host, as PyTorch makes it. `MissingFeature` for what only the device's steps have."""
+        """One step on the host, as PyTorch makes it.
+
+        Parameters
+        ----------
+        closure:
+            Computes the loss anew, where PyTorch's class asks for that.
+
+        Returns
+        -------
+        Any
+            The closure's result; None without one.
+
+        Raises
+        ------
+        MissingFeature
+            For what only the device's steps have, such as ``max_grad_norm``.
+        """
         for name, fine in self._device_only.items():
             if name in self._own and getattr(self, name) != fine:
                 raise MissingFeature(
@@ -98,7 +114,18 @@ class Optimizer:
         return self.get_state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state that `state_dict` gave. One of PyTorch's own optimisers has no state of a device: an error."""
+        """Take over a state that `state_dict` gave.
+
+        Parameters
+        ----------
+        state:
+            PyTorch's state and the device's.
+
+        Raises
+        ------
+        ApplicationRuntimeError
+            If it is empty or has no state of a device, such as one of PyTorch's own optimisers.
+        """
         self._check_state(state)
         self._pytorch.load_state_dict(self, state)
         self.set_state_dict(state)
@@ -109,7 +136,18 @@ class Optimizer:
         return {**self._state_dict, **pytorchs}
 
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over the device's part of a state, which goes to the device when the model next runs."""
+        """Take over the device's part of a state, which goes to the device when the model next runs.
+
+        Parameters
+        ----------
+        state:
+            What `state_dict` gave.
+
+        Raises
+        ------
+        ApplicationRuntimeError
+            As from `load_state_dict`.
+        """
         self._check_state(state)
         self._state_dict = {name: state[name] for name in STATES}
         self.ipu_state_is_dirty = True
@@ -125,7 +163,7 @@ class Optimizer:
             )
 
     def has_state(self) -> bool:
-        """Whether there is a state of a device."""
+        """Whether the optimiser holds a state of a device."""
         return all(self._state_dict.get(name) is not None for name in STATES)
 
     def __getstate__(self) -> dict[str, Any]:

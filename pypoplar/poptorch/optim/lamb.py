@@ -25,9 +25,33 @@ DEFAULTS = {
 class LAMB(Optimizer, torch.optim.Optimizer):
     """Layer-wise adaptive moments (You et al., https://arxiv.org/abs/1904.00962), with decay of weights.
 
-    The step of a parameter is as long as its weights, at most `max_weight_norm`, times the learning rate. Without
-    `bias_correction` the moments are used as they are. Gradients and moments are kept in the types given. `loss_scaling`
-    multiplies the loss, and the update divides by it.
+    The step of a parameter is as long as its weights, at most `max_weight_norm`, times the learning rate.
+
+    Parameters
+    ----------
+    params:
+        Parameters, or groups of them, as PyTorch takes them.
+    lr:
+        The learning rate; 0.001 at first.
+    betas:
+        How much of the moments stays with a step; (0.9, 0.999) at first.
+    eps:
+        What is added to the root of the second moment; 1e-8 at first.
+    weight_decay:
+        The share of the weights that a step has; 0.01 at first.
+    bias_correction:
+        Without it the moments are used as they are; True at first.
+    loss_scaling:
+        Multiplies the loss, and the update divides by it; 1 at first.
+    max_weight_norm:
+        The largest norm of weights that counts; 65500 at first.
+    accum_type, first_order_momentum_accum_type, second_order_momentum_accum_type:
+        As for `Adam`.
+
+    Raises
+    ------
+    InvalidOption
+        For numbers that a step cannot have, and other types.
     """
 
     _own = ("loss_scaling", "bias_correction", *MOMENTS)
@@ -56,7 +80,18 @@ class LAMB(Optimizer, torch.optim.Optimizer):
                 self.variable_attrs.markAsVariable(name)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step on the host."""
+        """One step on the host, in PyTorch's arithmetic.
+
+        Parameters
+        ----------
+        closure:
+            Computes the loss anew.
+
+        Returns
+        -------
+        Any
+            The closure's result; None without one.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():

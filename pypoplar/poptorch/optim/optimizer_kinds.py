@@ -22,10 +22,25 @@ HOST_ONLY = ("differentiable",)
 
 
 def optimizer_kind(optimizer: object) -> str:
-    """The name in `KINDS` of an optimiser whose steps the device can do.
+    """The kind of an optimiser whose steps the device can do.
 
-    `PoplarTypeError` for what is no optimiser; `MissingFeature` for other classes, for those that have a `step` of their own, and
-    for arguments that the device's steps do not have, such as ``differentiable=True``.
+    Parameters
+    ----------
+    optimizer:
+        One of `torch.optim` or `poptorch.optim`.
+
+    Returns
+    -------
+    str
+        "SGD", "Adam", "AdamW", "RMSprop" or "LAMB".
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no optimiser.
+    MissingFeature
+        For other classes, for those that have a `step` of their own, and for arguments that the device's steps do not have, such as
+        ``differentiable=True``.
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise PoplarTypeError(f"an optimiser is one of poptorch.optim or torch.optim, got {optimizer!r}")

@@ -14,11 +14,26 @@ from pypoplar.tracebacks import public
 
 @public
 class RMSprop(Optimizer, torch.optim.RMSprop):
-    """RMSprop as `torch.optim.RMSprop` has it.
+    """RMSprop as `torch.optim.RMSprop` has it; its steps are made on the device.
 
-    With `use_tf_variant` it is TensorFlow's: the mean of squares begins with ones, `eps` is added to it before the root is taken,
-    and the momentum has the learning rate in it. Gradients and moments are kept in the types given. `loss_scaling` multiplies the
-    loss, and the update divides by it.
+    Parameters
+    ----------
+    params:
+        Parameters, or groups of them, as PyTorch takes them.
+    lr, alpha, eps, weight_decay, momentum, centered, foreach, maximize, differentiable:
+        PyTorch's; None: its defaults.
+    loss_scaling:
+        Multiplies the loss, and the update divides by it; 1 at first.
+    accum_type, first_order_momentum_accum_type, second_order_momentum_accum_type:
+        As for `Adam`.
+    use_tf_variant:
+        TensorFlow's RMSprop: the mean of squares begins with ones, `eps` is added to it before the root is taken, and the momentum
+        has the learning rate in it.
+
+    Raises
+    ------
+    InvalidOption
+        For other types and for numbers that a step cannot have.
     """
 
     _pytorch: ClassVar[Any] = torch.optim.RMSprop

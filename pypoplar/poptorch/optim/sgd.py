@@ -14,12 +14,33 @@ from pypoplar.tracebacks import public
 
 @public
 class SGD(Optimizer, torch.optim.SGD):
-    """Stochastic gradient descent with or without momentum, as `torch.optim.SGD` has it.
+    """Stochastic gradient descent with or without momentum, as `torch.optim.SGD` has it; its steps are made on the device.
 
-    Gradients are accumulated apart from velocities, in the types `accum_type` and `velocity_accum_type`. With `use_combined_accum`
-    they are accumulated into the velocities, scaled by `velocity_scaling`, which takes less memory and rounds more. `loss_scaling`
-    multiplies the loss, and the update divides by it: small gradients of halves do not vanish. Gradients whose norm, over all
-    parameters, is above `max_grad_norm` are scaled down to it.
+    Parameters
+    ----------
+    params:
+        Parameters, or groups of them, as PyTorch takes them.
+    lr:
+        The learning rate.
+    momentum, dampening, weight_decay, nesterov, maximize, foreach, differentiable:
+        PyTorch's; None: its defaults.
+    loss_scaling:
+        Multiplies the loss, and the update divides by it: small gradients of halves do not vanish. 1 at first.
+    velocity_scaling:
+        Scales velocities with `use_combined_accum`; 1 at first.
+    use_combined_accum:
+        Accumulate gradients into the velocities, which takes less memory and rounds more; else they are accumulated apart.
+    accum_type:
+        `torch.float32`, as at first, or `torch.float16`: in which gradients are accumulated.
+    velocity_accum_type:
+        The same of velocities.
+    max_grad_norm:
+        Gradients whose norm, over all parameters, is larger are scaled down to it; infinite at first.
+
+    Raises
+    ------
+    InvalidOption
+        For other types and for numbers that a step cannot have.
     """
 
     _pytorch: ClassVar[Any] = torch.optim.SGD

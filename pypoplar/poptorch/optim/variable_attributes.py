@@ -11,9 +11,10 @@ from pypoplar.tracebacks import public
 
 @public
 class VariableAttributes:
-    """Which values of an optimiser may change between calls of its model: those that its constructor was given, at first.
+    """Which values of an optimiser may change between calls of its model; made by `poptorch.optim`: ``optimizer.variable_attrs``.
 
-    PopTorch makes the others constants of the compiled program. Here all can change, and the marks are what a program asks for.
+    They are those that its constructor was given, at first. PopTorch makes the others constants of the compiled program. Here all
+    can change, and the marks are what a program asks for.
     """
 
     def __init__(self, variable_attributes: Iterable[str], allowed_attributes: Iterable[str]) -> None:
@@ -21,15 +22,53 @@ class VariableAttributes:
         self._variable = {name for name in variable_attributes if name in self._allowed}
 
     def isConstant(self, attr: str) -> bool:
-        """Whether the value called `attr` is a constant; `InvalidOption` if the optimiser has none of that name."""
+        """Whether a value is marked as a constant.
+
+        Parameters
+        ----------
+        attr:
+            Its name.
+
+        Returns
+        -------
+        bool
+            False if it may change.
+
+        Raises
+        ------
+        InvalidOption
+            If the optimiser has no value of that name.
+        """
         return self._known(attr) not in self._variable
 
     def markAsConstant(self, attr: str) -> None:
-        """Make the value called `attr` a constant."""
+        """Mark a value as a constant.
+
+        Parameters
+        ----------
+        attr:
+            Its name.
+
+        Raises
+        ------
+        InvalidOption
+            If the optimiser has no value of that name.
+        """
         self._variable.discard(self._known(attr))
 
     def markAsVariable(self, attr: str) -> None:
-        """Let the value called `attr` change."""
+        """Mark a value as one that may change.
+
+        Parameters
+        ----------
+        attr:
+            Its name.
+
+        Raises
+        ------
+        InvalidOption
+            If the optimiser has no value of that name.
+        """
         self._variable.add(self._known(attr))
 
     def _known(self, attr: str) -> str:

@@ -12,9 +12,17 @@ from pypoplar.tracebacks import public
 
 @public
 class Attribute:
-    """Marks operations in its ``with`` block for PopART's compiler: each keyword is a kind, with a dict of names and values.
+    """Marks operations in its ``with`` block for PopART's compiler. It is accepted, told once, and changes nothing here.
 
-    It is accepted, told once, and changes nothing here.
+    Parameters
+    ----------
+    kwargs:
+        Each keyword is a kind of mark, with a dict of names and values.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a kind without a dict.
     """
 
     def __init__(self, **kwargs: Mapping[str, Any]) -> None:

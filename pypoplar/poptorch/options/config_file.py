@@ -19,7 +19,7 @@ from pypoplar.spelling import nearest
 
 
 class ConfigFileError(InvalidOption):
-    """A line of a file of options that is no call of one."""
+    """A line of a file of options that is no call of one: see `Options.loadFromFile`."""
 
 
 @frozen

@@ -15,7 +15,7 @@ OPEN_MPI = ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")
 
 @public
 class DistributedOptions(OptionValues):
-    """How many processes a model is spread over, and which one this is: 1 and 0.
+    """How many processes a model is spread over, and which one this is: 1 and 0. It is given by `Options.Distributed`.
 
     As in PopTorch the environment of Open MPI counts. A program that runs in several processes, each with a model of its own, calls
     `disable`; otherwise the options are refused where a data loader or a model takes them.
@@ -32,14 +32,44 @@ class DistributedOptions(OptionValues):
         return self._keep(num_distributed_processes=1, distributed_process_id=0)
 
     def setEnvVarNames(self, var_num_processes: str, var_process_id: str) -> Self:
-        """Take the numbers from these environment variables; `MissingFeature` if there is more than one process."""
+        """Take the numbers from these environment variables.
+
+        Parameters
+        ----------
+        var_num_processes:
+            The variable with the number of processes.
+        var_process_id:
+            The variable with the number of this one.
+
+        Raises
+        ------
+        MissingFeature
+            If there is more than one process.
+        InvalidOption
+            If a variable has no whole number.
+        """
         option = self._option("setEnvVarNames")
         self._from_environment(checks.text(option, var_num_processes), checks.text(option, var_process_id))
         self.check_supported()
         return self
 
     def configureProcessId(self, process_id: int, num_processes: int) -> Self:
-        """Set the number of this process and how many there are; `MissingFeature` if there is more than one."""
+        """Set the number of this process and how many there are.
+
+        Parameters
+        ----------
+        process_id:
+            The number of this one, from 0 on.
+        num_processes:
+            How many there are.
+
+        Raises
+        ------
+        MissingFeature
+            If there is more than one.
+        InvalidOption
+            If there is no process of that number.
+        """
         option = self._option("configureProcessId")
         number = checks.whole_number(f"{option}: num_processes", num_processes, 1)
         which = checks.whole_number(f"{option}: process_id", process_id, 0, number - 1)
@@ -48,7 +78,7 @@ class DistributedOptions(OptionValues):
         return self._keep(num_distributed_processes=number, distributed_process_id=which)
 
     def check_supported(self) -> None:
-        """`MissingFeature` if there is more than one process."""
+        """Check that there is one process: more are a `MissingFeature`."""
         if self.num_distributed_processes > 1:
             raise MissingFeature(
                 f"Options.Distributed: the environment names {self.num_distributed_processes} processes, and pypoplar does not "
@@ -67,23 +97,34 @@ class DistributedOptions(OptionValues):
 
     @property
     def processId(self) -> int:
-        """The number of this process."""
+        """The number of this process among those of the model."""
         return int(self.distributed_process_id)
 
     @property
     def numProcesses(self) -> int:
-        """How many processes there are."""
+        """How many processes the model is spread over."""
         return int(self.num_distributed_processes)
 
 
 @public
 class JitOptions(OptionValues):
-    """``Options.Jit``, which PopTorch has given up."""
+    """What PopTorch has given up: a model that is traced. It is given by `Options.Jit`."""
 
     _group: ClassVar[str] = "Jit"
 
     def traceModel(self, trace_model: bool) -> Self:
-        """Models are not traced: False is fine, True an error as in PopTorch."""
+        """Models are exported, not traced.
+
+        Parameters
+        ----------
+        trace_model:
+            False, which changes nothing.
+
+        Raises
+        ------
+        InvalidOption
+            For True, as in PopTorch.
+        """
         if checks.flag(self._option("traceModel"), trace_model):
             raise InvalidOption(
                 f"{self._option('traceModel')}(True): models are exported, and cannot be traced; leave the call out"

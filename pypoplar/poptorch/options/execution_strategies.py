@@ -19,7 +19,20 @@ BlockId = str
 
 @public
 class Stage:
-    """One or more blocks, by their ``user_id``, that run on one IPU."""
+    """One or more blocks of a model that run on one IPU.
+
+    Parameters
+    ----------
+    block_ids:
+        The blocks, by their `user_id`.
+
+    Raises
+    ------
+    InvalidOption
+        For no block.
+    PoplarTypeError
+        For what is no name.
+    """
 
     def __init__(self, *block_ids: BlockId) -> None:
         if not block_ids:
@@ -29,11 +42,22 @@ class Stage:
 
     @property
     def blocks(self) -> tuple[BlockId, ...]:
-        """The blocks' names."""
+        """The names of its blocks, in the order they were given."""
         return self._blocks
 
     def ipu(self, ipu: int) -> Self:
-        """Run the stage on the IPU of this number, whatever its blocks say."""
+        """Run the stage on an IPU, whatever its blocks say.
+
+        Parameters
+        ----------
+        ipu:
+            Its number.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            For what is no number of an IPU.
+        """
         self._ipu = checks.whole_number("Stage.ipu", ipu)
         return self
 
@@ -169,10 +193,20 @@ def _stages(call: str, arguments: Sequence[object]) -> list[Stage]:
 
 @public
 class PipelinedExecution(ExecutionStrategy):
-    """Stages that work on successive micro-batches at the same time.
+    """Stages that work on successive micro-batches at the same time; their overlap is not modelled.
 
-    `args` are stages: each a `Stage`, the name of a block, or a list of them. Without any, or with an `AutoStage`, the blocks of
-    the model say which stages there are.
+    Parameters
+    ----------
+    args:
+        Stages: each a `Stage`, the name of a block, or a list of them. Without any, or with an `AutoStage`, the blocks of the model
+        say which stages there are.
+
+    Raises
+    ------
+    InvalidOption
+        For a block in more than one stage.
+    PoplarTypeError
+        For anything else.
     """
 
     overlaps: ClassVar[bool] = True
@@ -185,14 +219,36 @@ class PipelinedExecution(ExecutionStrategy):
 
 
 class ShardedExecution(PipelinedExecution):
-    """Stages on several IPUs that work one after the other; given as for `PipelinedExecution`."""
+    """Stages on several IPUs that work one after the other.
+
+    Parameters
+    ----------
+    args:
+        Stages, as for `PipelinedExecution`.
+
+    Raises
+    ------
+    InvalidOption, PoplarTypeError
+        As from `PipelinedExecution`.
+    """
 
     overlaps: ClassVar[bool] = False
 
 
 @public
 class Phase:
-    """Stages that run at the same time in phased execution. Names of blocks instead of stages form one."""
+    """Stages that run at the same time in phased execution, which pypoplar does not have.
+
+    Parameters
+    ----------
+    arg:
+        Stages; or names of blocks, which form one.
+
+    Raises
+    ------
+    PoplarTypeError
+        For a mixture of both, or anything else.
+    """
 
     def __init__(self, *arg: BlockId | Stage) -> None:
         if arg and all(isinstance(entry, Stage) for entry in arg):
@@ -203,13 +259,40 @@ class Phase:
             raise PoplarTypeError(f"Phase takes either Stages or names of blocks, got {arg!r}")
 
     def stage(self, idx: int) -> Stage:
-        """The stage of this number."""
+        """A stage of the phase.
+
+        Parameters
+        ----------
+        idx:
+            Its number.
+
+        Returns
+        -------
+        Stage
+            The stage of that number.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is none.
+        """
         if not 0 <= checks.whole_number("Phase.stage", idx) < len(self.stages):
             raise PoplarIndexError(f"Phase.stage: there are {len(self.stages)} stages, got {idx}")
         return self.stages[idx]
 
     def ipus(self, *ipus: int) -> None:
-        """The IPU of each of its stages."""
+        """Set the IPU of each of its stages.
+
+        Parameters
+        ----------
+        ipus:
+            A number for each.
+
+        Raises
+        ------
+        InvalidOption
+            If there are more or fewer than stages.
+        """
         if len(ipus) != len(self.stages):
             raise InvalidOption(f"Phase.ipus takes one IPU for each of {len(self.stages)} stages, got {len(ipus)}")
         for stage, ipu in zip(self.stages, ipus, strict=True):
@@ -247,10 +330,32 @@ class PhasedExecution(ExecutionStrategy):
 
 @public
 class ParallelPhasedExecution(PhasedExecution):
-    """Phases on two groups of IPUs in turn."""
+    """Phases on two groups of IPUs in turn. It can be made, and `Options.setExecutionStrategy` refuses it.
+
+    Parameters
+    ----------
+    phases:
+        Each a `Phase`, or a list of stages or of names of blocks; or lists of phases.
+
+    Raises
+    ------
+    InvalidOption
+        For no phase, and for a block in more than one stage.
+    """
 
     def sendTensorsOffChipAfterFwd(self, off_chip: bool = True) -> Self:
-        """Keep tensors off the chip between the passes forward and backward."""
+        """Keep tensors off the chip between the passes forward and backward.
+
+        Parameters
+        ----------
+        off_chip:
+            Whether they are.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         off = checks.flag("ParallelPhasedExecution.sendTensorsOffChipAfterFwd", off_chip)
         self._liveness = Liveness.OffChipAfterFwd if off else Liveness.AlwaysLive
         return self
@@ -258,9 +363,31 @@ class ParallelPhasedExecution(PhasedExecution):
 
 @public
 class SerialPhasedExecution(PhasedExecution):
-    """Phases on one group of IPUs, one after the other."""
+    """Phases on one group of IPUs, one after the other. It can be made, and `Options.setExecutionStrategy` refuses it.
+
+    Parameters
+    ----------
+    phases:
+        Each a `Phase`, or a list of stages or of names of blocks; or lists of phases.
+
+    Raises
+    ------
+    InvalidOption
+        For no phase, and for a block in more than one stage.
+    """
 
     def setTensorsLiveness(self, liveness: Liveness) -> Self:
-        """Where tensors are between the phases."""
+        """Say where tensors are between the phases.
+
+        Parameters
+        ----------
+        liveness:
+            The place.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `Liveness`.
+        """
         self._liveness = checks.member("SerialPhasedExecution.setTensorsLiveness", liveness, Liveness)
         return self

@@ -41,9 +41,29 @@ class Options(OptionValues):
     """How a model is compiled and run. Each option is a method, which gives back the options, so that calls chain.
 
     Values are read as attributes: ``options.device_iterations``, ``options.Training.gradient_accumulation``. Groups of options are
-    `Training`, `Precision`, `TensorLocations`, `Distributed`, `Jit` and `_Popart`. What an option does here says
-    `pypoplar.poptorch.options.option_table`. Two environment variables set options of every `Options`: ``POPTORCH_CACHE_DIR``
-    that of `enableExecutableCaching`, ``POPTORCH_DEFAULT_OPTIONS`` any, as `from_json` takes them.
+    `Training`, `Precision`, `TensorLocations`, `Distributed`, `Jit` and `_Popart`. Two environment variables set options of every
+    `Options`: ``POPTORCH_CACHE_DIR`` that of `enableExecutableCaching`, ``POPTORCH_DEFAULT_OPTIONS`` any, as `from_json` takes
+    them.
+
+    Raises
+    ------
+    PoplarTypeError
+        From a method: for a value of another type.
+    InvalidOption
+        From a method: for a value out of its range.
+    MissingFeature
+        From a method: for what pypoplar does not have.
+    PoplarAttributeError
+        From a method: if a model or data loader has the options already.
+
+    Examples
+    --------
+    >>> from pypoplar import poptorch
+    >>> options = poptorch.Options().deviceIterations(4).outputMode(poptorch.OutputMode.All)
+    >>> options.Training.gradientAccumulation(2).gradient_accumulation
+    2
+    >>> options.device_iterations
+    4
     """
 
     _group: ClassVar[str] = ""
@@ -91,27 +111,27 @@ class Options(OptionValues):
 
     @property
     def Training(self) -> TrainingOptions:
-        """Options of training models."""
+        """Options of training models: how gradients become an update."""
         return self._training
 
     @property
     def Precision(self) -> PrecisionOptions:
-        """Options of arithmetic."""
+        """Options of arithmetic: number formats, rounding, what is an error."""
         return self._precision
 
     @property
     def TensorLocations(self) -> TensorLocationOptions:
-        """Where tensors are."""
+        """Options of where tensors are, which change nothing."""
         return self._tensor_locations
 
     @property
     def Distributed(self) -> DistributedOptions:
-        """Models spread over processes."""
+        """Options of models that are spread over processes."""
         return self._distributed
 
     @property
     def Jit(self) -> JitOptions:
-        """What PopTorch has given up."""
+        """Options that PopTorch has given up."""
         return self._jit
 
     @property
@@ -125,19 +145,35 @@ class Options(OptionValues):
         return self._execution_strategy
 
     def deviceIterations(self, device_iterations: int) -> Self:
-        """Let the device make so many steps, each with its own batch, before it returns."""
+        """Let the device make several steps, each with its own batch, before it returns.
+
+        Parameters
+        ----------
+        device_iterations:
+            How many, at least 1; a call takes a batch so many times as large.
+        """
         return self._keep(device_iterations=checks.whole_number("Options.deviceIterations", device_iterations, 1))
 
     def outputMode(self, output_mode: OutputMode, output_return_period: int | None = None) -> Self:
-        """Which results of a run's micro-batches a model returns; `OutputMode.EveryN` takes the N.
+        """Which results of a run's micro-batches a model returns.
 
-        Without it, inference returns all, and training those of the last micro-batch.
+        Parameters
+        ----------
+        output_mode:
+            Without this call, inference returns all, and training those of the last micro-batch.
+        output_return_period:
+            The N of `OutputMode.EveryN`.
+
+        Raises
+        ------
+        InvalidOption
+            For `OutputMode.EveryN` without an N.
         """
         mode = checks.member("Options.outputMode", output_mode, OutputMode)
         return self._keep(output_mode=mode, output_return_period=_period("Options.outputMode", mode, output_return_period))
 
     def defaultOutputMode(self) -> bool:
-        """Whether `outputMode` has not been set."""
+        """Whether `outputMode` has not been set on these options."""
         return bool(self.output_mode is OutputMode.Default)
 
     def anchorTensor(
@@ -147,9 +183,18 @@ class Options(OptionValues):
         output_mode: OutputMode | None = None,
         output_return_period: int | None = 1,
     ) -> Self:
-        """Return the tensor `long_name` of the compiled model too, as ``getAnchoredTensor(short_name)``.
+        """Return an inner tensor of the compiled model too, by `PoplarExecutor.getAnchoredTensor`.
 
-        Without an `output_mode` it is returned as results are.
+        Parameters
+        ----------
+        short_name:
+            The name that it is asked for by.
+        long_name:
+            Its name in the model, one of `PoplarExecutor.getTensorNames`.
+        output_mode:
+            Which batches of it come back; None: those of which results do.
+        output_return_period:
+            The N of `OutputMode.EveryN`.
         """
         call = "Options.anchorTensor"
         short, long = checks.text(f"{call}: short_name", short_name), checks.text(f"{call}: long_name", long_name)
@@ -158,14 +203,31 @@ class Options(OptionValues):
         return self._keep(anchored_tensors={**self.anchored_tensors, short: [long, mode is None, mode, period]})
 
     def randomSeed(self, random_seed: int) -> Self:
-        """Seed PyTorch's generator now, and the device's when a model is made with these options."""
+        """Seed PyTorch's generator now, and the device's when a model is made with these options.
+
+        Parameters
+        ----------
+        random_seed:
+            A whole number of 64 bits, with or without a sign.
+        """
         seed = checks.whole_number("Options.randomSeed", random_seed, *SEEDS)
         self._keep(random_seed=seed)
         torch.manual_seed(seed)
         return self
 
     def setExecutionStrategy(self, strategy: ExecutionStrategy) -> Self:
-        """How the blocks of a model form stages: `PipelinedExecution` or `ShardedExecution`."""
+        """How the blocks of a model form stages, and whether stages overlap.
+
+        Parameters
+        ----------
+        strategy:
+            A `PipelinedExecution` or `ShardedExecution`.
+
+        Raises
+        ------
+        MissingFeature
+            For phased execution.
+        """
         self.checkIsFrozen()
         if not isinstance(strategy, ExecutionStrategy):
             raise PoplarTypeError(
@@ -180,7 +242,13 @@ class Options(OptionValues):
         return self
 
     def setAvailableMemoryProportion(self, available_memory_proportion: Mapping[Any, Any]) -> Self:
-        """How much of an IPU's memory plans of convolutions and products of matrices may take, from 0 to 1: ``{"IPU0": 0.5}``."""
+        """How much of an IPU's memory plans of convolutions and products of matrices may take.
+
+        Parameters
+        ----------
+        available_memory_proportion:
+            Shares from 0 to 1 by IPU: ``{"IPU0": 0.5}``.
+        """
         call = "Options.setAvailableMemoryProportion"
         if not isinstance(available_memory_proportion, Mapping):
             raise PoplarTypeError(f'{call} takes a dict such as {{"IPU0": 0.5}}, got {available_memory_proportion!r}')
@@ -192,27 +260,62 @@ class Options(OptionValues):
         return self._keep(available_memory_proportion=shares)
 
     def autoRoundNumIPUs(self, auto_round_num_ipus: bool = True) -> Self:
-        """Take the next power of two of IPUs where a model needs another number, which is an error otherwise."""
+        """Take the next power of two of IPUs where a model needs another number, which is an error otherwise.
+
+        Parameters
+        ----------
+        auto_round_num_ipus:
+            Whether it does.
+        """
         return self._keep(auto_round_num_ipus=checks.flag("Options.autoRoundNumIPUs", auto_round_num_ipus))
 
     def connectionType(self, connection_type: ConnectionType) -> Self:
-        """When a model takes its IPUs."""
+        """When a model takes its IPUs.
+
+        Parameters
+        ----------
+        connection_type:
+            At first `ConnectionType.Always`.
+        """
         return self._keep(connection_type=checks.member("Options.connectionType", connection_type, ConnectionType))
 
     def useIpuModel(self, use_model: bool) -> Self:
-        """Run on a simulated Bow, as everything does here. False, for hardware, is told once and changes nothing."""
+        """Run on a simulated Bow, as everything does here.
+
+        Parameters
+        ----------
+        use_model:
+            False, for hardware, is told once and changes nothing.
+        """
         if not checks.flag("Options.useIpuModel", use_model):
             say_once("Options.useIpuModel(False): there is no hardware; the model runs on a simulated Bow")
         return self._keep(use_model=use_model)
 
     def useIpuId(self, ipu_id: int) -> Self:
-        """Run on the device of this number: all are alike."""
+        """Run on a certain device. All are alike, so it changes nothing.
+
+        Parameters
+        ----------
+        ipu_id:
+            The number of the device.
+        """
         number = checks.whole_number("Options.useIpuId", ipu_id)
         self._tell("useIpuId")
         return self._keep(ipu_id=number)
 
     def useOfflineIpuTarget(self, ipu_version: int = 2) -> Self:
-        """Compile for a Mk1 (1) or a Mk2 (2) without running: the connection is `ConnectionType.Never`."""
+        """Compile for a chip without running: the connection is `ConnectionType.Never`.
+
+        Parameters
+        ----------
+        ipu_version:
+            1 for a Mk1, 2 for a Mk2.
+
+        Raises
+        ------
+        MissingFeature
+            For 21, a chip with FP8.
+        """
         version = checks.whole_number("Options.useOfflineIpuTarget", ipu_version)
         if version == 21:
             raise MissingFeature("Options.useOfflineIpuTarget(21): pypoplar does not have FP8 yet; 1 is a Mk1, 2 a Mk2")
@@ -221,20 +324,50 @@ class Options(OptionValues):
         return self.connectionType(ConnectionType.Never)._keep(ipu_version=version)
 
     def syncPattern(self, sync_pattern: SyncPattern) -> Self:
-        """Which IPUs wait for each other when one speaks with the host: nothing here."""
+        """Which IPUs wait for each other when one speaks with the host. It changes nothing: they wait where data needs it.
+
+        Parameters
+        ----------
+        sync_pattern:
+            Which ones.
+        """
         pattern = checks.member("Options.syncPattern", sync_pattern, SyncPattern)
         self._tell("syncPattern", pattern is not SyncPattern.Full)
         return self._keep(sync_pattern=pattern)
 
     def replicationFactor(self, replication_factor: int) -> Self:
-        """How many replicas of the model there are: `MissingFeature` for more than one."""
+        """How many replicas of the model there are.
+
+        Parameters
+        ----------
+        replication_factor:
+            1.
+
+        Raises
+        ------
+        MissingFeature
+            For more.
+        """
         factor = checks.whole_number("Options.replicationFactor", replication_factor, 1)
         if factor > 1:
             self._refuse("replicationFactor", factor)
         return self._keep(replication_factor=factor)
 
     def inputReplicaGrouping(self, input_group_size: int, input_group_type: CommGroupType) -> Self:
-        """How replicas share a batch: there is one replica."""
+        """How replicas share a batch; there is one replica.
+
+        Parameters
+        ----------
+        input_group_size:
+            1.
+        input_group_type:
+            How the groups are formed, not `CommGroupType.All`.
+
+        Raises
+        ------
+        MissingFeature
+            For groups of more.
+        """
         call = "Options.inputReplicaGrouping"
         size = checks.whole_number(call, input_group_size, 1)
         kind = checks.member(call, input_group_type, CommGroupType)
@@ -247,55 +380,108 @@ class Options(OptionValues):
         return self._keep(input_group_size=size, input_cgt=kind)
 
     def broadcastBuffers(self, broadcast_buffers: bool = True) -> Self:
-        """Whether all replicas have the same buffers: there is one replica."""
+        """Whether all replicas have the same buffers; there is one replica.
+
+        Parameters
+        ----------
+        broadcast_buffers:
+            False is told to change nothing.
+        """
         broadcast = checks.flag("Options.broadcastBuffers", broadcast_buffers)
         self._tell("broadcastBuffers", not broadcast)
         return self._keep(broadcast_buffers=broadcast)
 
     def logDir(self, log_dir: str | os.PathLike[str]) -> Self:
-        """Where PopTorch's files of logs go; here there are none."""
+        """Where PopTorch's files of logs go; here there are none.
+
+        Parameters
+        ----------
+        log_dir:
+            A directory.
+        """
         directory = checks.path("Options.logDir", log_dir)
         self._tell("logDir", directory != ".")
         return self._keep(log_dir=directory)
 
     def maxRepeatLogs(self, max_lines: int | None) -> Self:
-        """How often PopTorch repeats a line of its log; here none is repeated."""
+        """How often PopTorch repeats a line of its log; here none is repeated.
+
+        Parameters
+        ----------
+        max_lines:
+            How often; None: without a limit.
+        """
         lines = UNLIMITED if max_lines is None else checks.whole_number("Options.maxRepeatLogs", max_lines)
         self._tell("maxRepeatLogs", max_lines is not None and lines != 4)
         return self._keep(max_repeat_logs=lines)
 
     def modelName(self, name: str) -> Self:
-        """The directory of the model's profile in that of profiles: "training" or "inference" at first."""
+        """The directory of the model's profile in that of profiles: "training" or "inference" at first.
+
+        Parameters
+        ----------
+        name:
+            Its name.
+        """
         return self._keep(model_name=checks.text("Options.modelName", name))
 
     def enableExecutableCaching(self, path: str | os.PathLike[str] | None) -> Self:
-        """Keep executables in the directory `path` for later processes; None keeps none."""
+        """Keep executables in a directory for later processes.
+
+        Parameters
+        ----------
+        path:
+            The directory; None keeps none.
+        """
         if path is not None:
             self._popart.put("cachePath", checks.path("Options.enableExecutableCaching", path))
         self._popart.put("enableEngineCaching", path is not None)
         return self
 
     def enableStableNorm(self, enabled: bool) -> Self:
-        """Let norms sum the squares of differences from the mean, which takes longer and is more exact."""
+        """Let norms sum the squares of differences from the mean, which takes longer and is more exact.
+
+        Parameters
+        ----------
+        enabled:
+            Whether they do; at first they do not.
+        """
         self._popart.put("enableStableNorm", checks.flag("Options.enableStableNorm", enabled))
         return self
 
     def enableSyntheticData(self, enabled: bool | int) -> Self:
-        """Let the device make random data, and copy none from or to the host."""
+        """Let the device make random data, and copy none from or to the host.
+
+        Parameters
+        ----------
+        enabled:
+            Whether it does; or PopART's number of the kind of data, 0 for none.
+        """
         if not isinstance(enabled, bool):  # programs give PopART's number of the kind of data
             enabled = checks.whole_number("Options.enableSyntheticData", enabled, 0, 2) > 0
         self._popart.put("syntheticDataMode", 2 if enabled else 0)
         return self
 
     def logCycleCount(self, log_cycle_count: bool) -> Self:
-        """Count the cycles of every run: ``cycleCount`` of the model, and a message at the level DEBUG."""
+        """Tell the cycles of every call in a message at the level DEBUG; `PoplarExecutor.cycleCount` has them in any case.
+
+        Parameters
+        ----------
+        log_cycle_count:
+            Whether they are told.
+        """
         self._popart.put("instrumentWithHardwareCycleCounter", checks.flag("Options.logCycleCount", log_cycle_count))
         return self
 
     def enableProfiling(self, profile_dir: str | os.PathLike[str] | None = None) -> Self:
-        """Write profiles into the directory `profile_dir`, the working directory if it is None.
+        """Write profiles of the model into a directory.
 
         The environment variable ``POPLAR_ENGINE_OPTIONS`` overrides it.
+
+        Parameters
+        ----------
+        profile_dir:
+            The directory; None: the working directory.
         """
         directory = "." if profile_dir is None else checks.path("Options.enableProfiling", profile_dir)
         if any(name in os.environ.get(ENGINE_VARIABLE, "") for name in ENGINE_PROFILING):
@@ -305,41 +491,71 @@ class Options(OptionValues):
         return self
 
     def relaxOptimizerAttributesChecks(self, relax: bool = True) -> Self:
-        """How loudly PopTorch tells unknown attributes of an optimiser: nothing here."""
+        """How loudly PopTorch tells unknown attributes of an optimiser; here none is unknown.
+
+        Parameters
+        ----------
+        relax:
+            True is told to change nothing.
+        """
         self.checkIsFrozen()
         self._tell("relaxOptimizerAttributesChecks", relax)
         self._relax_optimizer_checks = checks.flag("Options.relaxOptimizerAttributesChecks", relax)
         return self
 
     def showCompilationProgressBar(self, show: bool = True) -> Self:
-        """Whether PopTorch shows a bar; those of pypoplar are an option of its Engine, ``pypoplar.progress``."""
+        """Whether PopTorch shows a bar; those of pypoplar are an option of its Engine, ``pypoplar.progress``.
+
+        Parameters
+        ----------
+        show:
+            Changes nothing.
+        """
         self.checkIsFrozen()
         self._show_compilation_progress_bar = checks.flag("Options.showCompilationProgressBar", show)
         return self
 
     def disableModuleNamescope(self) -> Self:
-        """Names without the path of their module: nothing here."""
+        """Have names without the path of their module; it changes nothing, names have it."""
         self.checkIsFrozen()
         self._module_namescope_enabled = False
         self._tell("disableModuleNamescope")
         return self
 
     def sourceLocationExcludes(self, excludes: Sequence[str]) -> Self:
-        """Which files are not named as the place of an operation: nothing here."""
+        """Which files are not named as the place of an operation. It changes nothing: files of PyTorch and pypoplar are not.
+
+        Parameters
+        ----------
+        excludes:
+            Parts of paths.
+        """
         self.checkIsFrozen()
         self._source_location_excludes = checks.texts("Options.sourceLocationExcludes", excludes)
         self._tell("sourceLocationExcludes")
         return self
 
     def appendToLocationExcludes(self, *excludes: str) -> Self:
-        """Further files that are not named as the place of an operation: nothing here."""
+        """Further files that are not named as the place of an operation; it changes nothing.
+
+        Parameters
+        ----------
+        excludes:
+            Parts of paths.
+        """
         self.checkIsFrozen()
         self._source_location_excludes += checks.texts("Options.appendToLocationExcludes", excludes)
         self._tell("appendToLocationExcludes")
         return self
 
     def updatableNamedBuffers(self, buffers: Sequence[str]) -> Self:
-        """Which buffers can be written while the model is on the device: here all."""
+        """Which buffers can be written while the model is on the device: here all.
+
+        Parameters
+        ----------
+        buffers:
+            Names of buffers.
+        """
         self._popart.put("updatableNamedBuffers", checks.texts("Options.updatableNamedBuffers", buffers))
         self._tell("updatableNamedBuffers")
         return self
@@ -347,7 +563,15 @@ class Options(OptionValues):
     def from_json(self, string: str) -> Self:
         """Set options from a JSON object of calls: ``{"deviceIterations": 4, "_Popart.set": ["enableStableNorm", true]}``.
 
-        A list has several arguments; ``"OutputMode.All"`` is a member of an enum.
+        Parameters
+        ----------
+        string:
+            The object's text. A list has several arguments; ``"OutputMode.All"`` is a member of an enum.
+
+        Raises
+        ------
+        InvalidOption
+            For what is no such object, and an unknown option, with the nearest.
         """
         try:
             calls = json.loads(string)
@@ -363,7 +587,19 @@ class Options(OptionValues):
     def loadFromFile(self, filepath: str | os.PathLike[str]) -> Self:
         """Make the calls of a file, one in each line and written as in a program without ``options.``: ``deviceIterations(4)``.
 
-        Empty lines and comments are left out. A line that is no such call is a `ConfigFileError`, and none has been made then.
+        Parameters
+        ----------
+        filepath:
+            The file. Empty lines and comments are left out.
+
+        Raises
+        ------
+        ConfigFileError
+            For a line that is no such call; none has been made then.
+        FileLoadError
+            If the file cannot be read.
+        InvalidOption
+            For an unknown option.
         """
         path = checks.path("Options.loadFromFile", filepath)
         for call in read_calls(path):
@@ -382,7 +618,7 @@ class Options(OptionValues):
         return values
 
     def clone(self) -> Self:
-        """A copy that can be changed."""
+        """A copy that can be changed, also of options that a model has."""
         import copy
 
         return copy.deepcopy(self)

@@ -12,9 +12,9 @@ from pypoplar.spelling import nearest
 
 
 class OptionValues:
-    """A group of options: methods set them, which give back the group, and attributes have their values.
+    """What all groups of options are: methods set options and give back the group, and attributes have their values.
 
-    Options are frozen where a `DataLoader` or a model has taken them; a `clone` of them is not.
+    Its objects are made by `Options`. They are frozen where a `DataLoader` or a model has taken them; a `clone` of them is not.
     """
 
     _group: ClassVar[str] = ""
@@ -63,7 +63,20 @@ class OptionValues:
             self.set(**{name: value})
 
     def set(self, **values: Any) -> Self:
-        """Set options by the names of their attributes, checked as by their methods."""
+        """Set options by the names of their attributes, checked as by their methods.
+
+        Parameters
+        ----------
+        values:
+            By name: ``device_iterations=4``.
+
+        Raises
+        ------
+        InvalidOption
+            For an unknown name, with the nearest, and for what the method refuses.
+        PoplarAttributeError
+            If a model or data loader has the options already.
+        """
         self.checkIsFrozen()
         setters = {row.attribute: row.method for row in OPTION_TABLE if row.group == self._group and row.attribute}
         for name, value in values.items():
@@ -74,31 +87,91 @@ class OptionValues:
         return self
 
     def createOrSet(self, **values: Any) -> Self:
-        """The same as `set`."""
+        """Set options by the names of their attributes, as `set` does.
+
+        Parameters
+        ----------
+        values:
+            By name.
+
+        Raises
+        ------
+        InvalidOption, PoplarAttributeError
+            As from `set`.
+        """
         return self.set(**values)
 
     def exists(self, option: str) -> bool:
-        """Whether an option has a value, by the name of its attribute."""
+        """Whether an option has a value.
+
+        Parameters
+        ----------
+        option:
+            The name of its attribute.
+
+        Returns
+        -------
+        bool
+            False too for a name that no option has.
+        """
         return option in self._values
 
     def deleteIfExists(self, option: str) -> None:
-        """Take away the value of an option, by the name of its attribute."""
+        """Take away the value of an option; nothing happens where it has none.
+
+        Parameters
+        ----------
+        option:
+            The name of its attribute.
+
+        Raises
+        ------
+        PoplarAttributeError
+            If a model or data loader has the options already.
+        """
         self.checkIsFrozen()
         self._values.pop(option, None)
 
     def checkIsFrozen(self, option: str | None = None) -> None:
-        """`AttributeError` if these options belong to a model or data loader already."""
+        """Check that the options can be changed.
+
+        Parameters
+        ----------
+        option:
+            PopTorch's mark ``"_is_frozen"``, of which nothing is checked.
+
+        Raises
+        ------
+        PoplarAttributeError
+            If a model or data loader has them already.
+        """
         if self._is_frozen and option != "_is_frozen":
             raise PoplarAttributeError(
                 f"{self._option('')} cannot change: a model or data loader has them already; change options.clone() instead"
             )
 
     def toDict(self) -> dict[str, Any]:
-        """The values by the names of their attributes."""
+        """The values by the names of their attributes, as a new dict."""
         return dict(self._values)
 
     def update(self, other: dict[str, Any]) -> dict[str, Any]:
-        """`other` with these values added."""
+        """Add these values to a dict.
+
+        Parameters
+        ----------
+        other:
+            The dict, which is changed.
+
+        Returns
+        -------
+        dict[str, Any]
+            The same dict.
+
+        Raises
+        ------
+        InvalidOption
+            If it has values of the same names.
+        """
         if shared := self.toDict().keys() & other.keys():
             raise InvalidOption(f"{self._option('')}: values of the same names: {', '.join(sorted(shared))}")
         other.update(self.toDict())

@@ -18,7 +18,7 @@ MERGED = ("convolutionOptions", "matmulOptions", "lstmOptions")  # several calls
 
 @public
 class PopartOptions(OptionValues):
-    """Options by PopART's names, in the dict `options`. Some have a meaning here; setting another is told once."""
+    """Options by PopART's names, given by ``Options._Popart``. Some have a meaning here; setting another is told once."""
 
     _group: ClassVar[str] = "_Popart"
 
@@ -26,7 +26,26 @@ class PopartOptions(OptionValues):
         super().__init__(options={"instrumentWithHardwareCycleCounter": False, "rearrangeAnchorsOnHost": False})
 
     def set(self, key: str = "", value: Any = None, /, **values: Any) -> Self:
-        """Set the option of PopART called `key`. Enums of PopART are given as their numbers."""
+        """Set the option of PopART of a name.
+
+        Parameters
+        ----------
+        key:
+            Its name.
+        value:
+            Its value; enums of PopART are given as their numbers.
+        values:
+            Others by name.
+
+        Raises
+        ------
+        InvalidOption
+            For a name that PopART does not have, with the nearest.
+        PoplarTypeError
+            For a value of another type.
+        MissingFeature
+            For what pypoplar does not have.
+        """
         for name, given in {**({key: value} if key or not values else {}), **values}.items():
             checked = check_key(name, given)
             if name == "engineOptions":
@@ -38,7 +57,20 @@ class PopartOptions(OptionValues):
         return self
 
     def put(self, key: str, value: Any) -> Self:
-        """Set an option that has been checked."""
+        """Set an option that has been checked, for options by PopTorch's names.
+
+        Parameters
+        ----------
+        key:
+            Its name in PopART.
+        value:
+            Its value; a dict of options of plans is joined with the one that is there.
+
+        Raises
+        ------
+        PoplarAttributeError
+            If a model or data loader has the options already.
+        """
         self.checkIsFrozen()
         if key in MERGED and isinstance(value, Mapping):
             value = {**self.options.get(key, {}), **value}
@@ -46,14 +78,40 @@ class PopartOptions(OptionValues):
         return self
 
     def setEngineOptions(self, engine_options: Mapping[str, Any]) -> Self:
-        """Set the options of the Engine to these, which are checked by `pypoplar.Engine`'s rules."""
+        """Set the options of the `pypoplar.Engine` of the model, in place of those before.
+
+        Parameters
+        ----------
+        engine_options:
+            Values by name.
+
+        Raises
+        ------
+        InvalidOption
+            For an unknown option, or a value that it cannot have.
+        PoplarTypeError
+            For what is no dict.
+        """
         if not isinstance(engine_options, Mapping):
             raise PoplarTypeError(f"Options._Popart.setEngineOptions takes a dict of names and values, got {engine_options!r}")
         EngineOptions.parse(engine_options, {})
         return self.put("engineOptions", dict(engine_options))
 
     def setPatterns(self, patterns: Mapping[str, bool], level: int = 2) -> Self:
-        """Patterns of PopART's compiler, and how many of them there are: nothing here."""
+        """Switch patterns of PopART's compiler, which changes nothing here.
+
+        Parameters
+        ----------
+        patterns:
+            Whether each is on, by name.
+        level:
+            How many of them there are, from 0 to 3.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            For other types and levels.
+        """
         if not isinstance(patterns, Mapping):
             raise PoplarTypeError(f"Options._Popart.setPatterns takes a dict of names and bools, got {patterns!r}")
         for name, use in patterns.items():

@@ -18,7 +18,7 @@ PARTIALS = {torch.float32: "float", torch.float16: "half"}
 
 @public
 class PrecisionOptions(OptionValues):
-    """Options of arithmetic. They are kept in `PopartOptions`, under its names."""
+    """Options of arithmetic, given by `Options.Precision`. They are kept by PopART's names."""
 
     _group: ClassVar[str] = "Precision"
 
@@ -27,29 +27,84 @@ class PrecisionOptions(OptionValues):
         super().__init__()
 
     def halfFloatCasting(self, half_float_casting: HalfFloatCastingBehavior) -> Self:
-        """What PopTorch has given up: a half and a float in one operation are floats, as in PyTorch."""
+        """What PopTorch has given up: a half and a float in one operation are floats, as in PyTorch.
+
+        Parameters
+        ----------
+        half_float_casting:
+            `HalfFloatCastingBehavior.FloatDowncastToHalf` is told to change nothing.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `HalfFloatCastingBehavior`.
+        """
         behavior = checks.member(self._option("halfFloatCasting"), half_float_casting, HalfFloatCastingBehavior)
         self._tell("halfFloatCasting", behavior is HalfFloatCastingBehavior.FloatDowncastToHalf)
         return self
 
     def runningStatisticsAlwaysFloat(self, value: bool) -> Self:
-        """What PopTorch has given up: running statistics have the type of the module's buffers, as in PyTorch."""
+        """What PopTorch has given up: running statistics have the type of the module's buffers, as in PyTorch.
+
+        Parameters
+        ----------
+        value:
+            True is told to change nothing.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         self._tell("runningStatisticsAlwaysFloat", checks.flag(self._option("runningStatisticsAlwaysFloat"), value))
         return self
 
     def enableFloatingPointExceptions(self, enabled: bool) -> Self:
-        """Make an invalid operation, a division by zero and an overflow an error."""
+        """Make an invalid operation, a division by zero and an overflow an error of the call.
+
+        Parameters
+        ----------
+        enabled:
+            Whether they are; at first they are not.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         checked = checks.flag(self._option("enableFloatingPointExceptions"), enabled)
         self._popart_options.put("enableFloatingPointChecks", checked)
         return self
 
     def enableStochasticRounding(self, enabled: bool) -> Self:
-        """Round to halves up or down at random, so that the mean of many is right."""
+        """Round to halves up or down at random, so that the mean of many is right.
+
+        Parameters
+        ----------
+        enabled:
+            Whether it does; at first it rounds to the nearest.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         self._popart_options.put("enableStochasticRounding", checks.flag(self._option("enableStochasticRounding"), enabled))
         return self
 
     def setPartialsType(self, dtype: torch.dtype) -> Self:
-        """Keep partial sums of products of matrices and convolutions as `torch.float` or `torch.half`."""
+        """The type of partial sums of products of matrices and convolutions.
+
+        Parameters
+        ----------
+        dtype:
+            `torch.float` or `torch.half`.
+
+        Raises
+        ------
+        InvalidOption
+            For another type.
+        """
         option = self._option("setPartialsType")
         if not isinstance(dtype, torch.dtype) or dtype not in PARTIALS:
             raise InvalidOption(f"{option} takes torch.float or torch.half, got {dtype!r}")

@@ -12,48 +12,131 @@ from pypoplar.tracebacks import public
 
 @public
 class TensorLocationSettings(OptionValues):
-    """Where tensors of a kind are; given to `TensorLocationOptions`."""
+    """Where tensors of a kind are, for the methods of `Options.TensorLocations`. All of this is checked and changes nothing.
+
+    Parameters
+    ----------
+    values:
+        Values by the names of their attributes; the methods set them.
+    """
 
     def _option(self, method: str) -> str:
         return f"TensorLocationSettings.{method}" if method else "TensorLocationSettings"
 
     def minElementsForOffChip(self, min_elements: int) -> Self:
-        """Smaller tensors stay on the chip."""
+        """Keep smaller tensors on the chip.
+
+        Parameters
+        ----------
+        min_elements:
+            The fewest elements of a tensor that is not.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            For what is no number of elements.
+        """
         return self._keep(minElementsForOffChip=checks.whole_number(self._option("minElementsForOffChip"), min_elements))
 
     def minElementsForReplicatedTensorSharding(self, min_elements: int) -> Self:
-        """Smaller tensors are not spread over replicas."""
+        """Do not spread smaller tensors over replicas.
+
+        Parameters
+        ----------
+        min_elements:
+            The fewest elements of a tensor that is.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            For what is no number of elements.
+        """
         option = self._option("minElementsForReplicatedTensorSharding")
         return self._keep(minElementsForReplicatedTensorSharding=checks.whole_number(option, min_elements))
 
     def useOnChipStorage(self, use: bool | None = True) -> Self:
-        """Keep tensors on the chip, or off it; None leaves it open."""
+        """Keep tensors on the chip, or off it.
+
+        Parameters
+        ----------
+        use:
+            Which of the two; None leaves it open.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is neither.
+        """
         if use is None:
             self.deleteIfExists("onChip")
             return self
         return self._keep(onChip=checks.flag(self._option("useOnChipStorage"), use))
 
     def useReplicatedTensorSharding(self, use: bool = True) -> Self:
-        """Spread tensors over replicas."""
+        """Spread tensors over replicas, of which there is one.
+
+        Parameters
+        ----------
+        use:
+            Whether they are.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         return self._keep(useReplicatedTensorSharding=checks.flag(self._option("useReplicatedTensorSharding"), use))
 
     def useIOTilesToLoad(self, use: bool = True) -> Self:
-        """Load tensors through tiles of their own."""
+        """Load tensors through tiles that do nothing else.
+
+        Parameters
+        ----------
+        use:
+            Whether they are.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         return self._keep(useIOTilesToLoad=checks.flag(self._option("useIOTilesToLoad"), use))
 
     def useIOTilesToStore(self, use: bool = True) -> Self:
-        """Store tensors through tiles of their own."""
+        """Store tensors through tiles that do nothing else.
+
+        Parameters
+        ----------
+        use:
+            Whether they are.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         return self._keep(useIOTilesToStore=checks.flag(self._option("useIOTilesToStore"), use))
 
 
 @public
 class TensorLocationOptions(OptionValues):
-    """Where the tensors of a model are. All of this is checked and changes nothing."""
+    """Where the tensors of a model are, given by `Options.TensorLocations`. All of this is checked and changes nothing."""
 
     _group: ClassVar[str] = "TensorLocations"
 
     def numIOTiles(self, num_tiles: int) -> Self:
-        """Keep an even number of tiles, from 32 to 192, for input and output."""
+        """Keep tiles for input and output alone; here all tiles compute.
+
+        Parameters
+        ----------
+        num_tiles:
+            An even number from 32 to 192.
+
+        Raises
+        ------
+        InvalidOption
+            For another number.
+        """
         option = self._option("numIOTiles")
         number = checks.whole_number(option, num_tiles, 32, 192)
         if number % 2:
@@ -62,19 +145,63 @@ class TensorLocationOptions(OptionValues):
         return self._keep(numIOTiles=number)
 
     def setActivationLocation(self, location: TensorLocationSettings) -> Self:
-        """Where activations are."""
+        """Say where activations are; here they are in the memory of tiles.
+
+        Parameters
+        ----------
+        location:
+            The place.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorLocationSettings`.
+        """
         return self._keep(location_activation=self._location("setActivationLocation", location))
 
     def setWeightLocation(self, location: TensorLocationSettings) -> Self:
-        """Where weights are."""
+        """Say where weights are; here they are in the memory of tiles.
+
+        Parameters
+        ----------
+        location:
+            The place.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorLocationSettings`.
+        """
         return self._keep(location_weight=self._location("setWeightLocation", location))
 
     def setOptimizerLocation(self, location: TensorLocationSettings) -> Self:
-        """Where the states of optimisers are."""
+        """Say where the states of optimisers are; here they are in the memory of tiles.
+
+        Parameters
+        ----------
+        location:
+            The place.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorLocationSettings`.
+        """
         return self._keep(location_optimizer=self._location("setOptimizerLocation", location))
 
     def setAccumulatorLocation(self, location: TensorLocationSettings) -> Self:
-        """Where accumulated gradients are."""
+        """Say where accumulated gradients are; here they are in the memory of tiles.
+
+        Parameters
+        ----------
+        location:
+            The place.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `TensorLocationSettings`.
+        """
         return self._keep(location_accumulator=self._location("setAccumulatorLocation", location))
 
     def _location(self, method: str, location: object) -> dict[str, int]:

@@ -14,7 +14,7 @@ from pypoplar.tracebacks import public
 
 @public
 class TrainingOptions(OptionValues):
-    """Options of training models."""
+    """How gradients become an update, given by `Options.Training`; for training models alone."""
 
     _group: ClassVar[str] = "Training"
 
@@ -27,12 +27,36 @@ class TrainingOptions(OptionValues):
         )
 
     def gradientAccumulation(self, gradient_accumulation: int) -> Self:
-        """Add up the gradients of so many micro-batches before each update of the weights."""
+        """Add up the gradients of several micro-batches before each update of the weights.
+
+        Parameters
+        ----------
+        gradient_accumulation:
+            How many, at least 1; a call takes a batch so many times as large.
+
+        Raises
+        ------
+        PoplarTypeError, InvalidOption
+            For what is no such number.
+        """
         option = self._option("gradientAccumulation")
         return self._keep(gradient_accumulation=checks.whole_number(option, gradient_accumulation, 1))
 
     def accumulationAndReplicationReductionType(self, reduction_type: ReductionType) -> Self:
-        """Update with the mean of the accumulated gradients, `ReductionType.Mean`, or with their sum, `ReductionType.Sum`."""
+        """What accumulated gradients become in the update.
+
+        Parameters
+        ----------
+        reduction_type:
+            `ReductionType.Mean`, as at first, or `ReductionType.Sum`.
+
+        Raises
+        ------
+        InvalidOption
+            For `ReductionType.NoReduction`.
+        PoplarTypeError
+            For what is no `ReductionType`.
+        """
         option = self._option("accumulationAndReplicationReductionType")
         reduction = checks.member(option, reduction_type, ReductionType)
         if reduction is ReductionType.NoReduction:
@@ -40,23 +64,53 @@ class TrainingOptions(OptionValues):
         return self._keep(accumulation_and_replication_reduction_type=reduction)
 
     def setMeanAccumulationAndReplicationReductionStrategy(self, mean_reduction_strategy: MeanReductionStrategy) -> Self:
-        """When the mean is divided by the number of gradients; see `MeanReductionStrategy`.
+        """When the mean is divided by the number of gradients.
 
-        Optimisers whose accumulators are halves take `MeanReductionStrategy.Running`.
+        Parameters
+        ----------
+        mean_reduction_strategy:
+            `MeanReductionStrategy.Post` at first; optimisers whose accumulators are halves take `MeanReductionStrategy.Running`.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no `MeanReductionStrategy`.
         """
         option = self._option("setMeanAccumulationAndReplicationReductionStrategy")
         strategy = checks.member(option, mean_reduction_strategy, MeanReductionStrategy)
         return self._keep(meanAccumulationAndReplicationReductionStrategy=strategy)
 
     def setAutomaticLossScaling(self, enabled: bool) -> Self:
-        """A loss scaling that follows the gradients: `MissingFeature` if it is `enabled`."""
+        """A loss scaling that follows the gradients, which pypoplar does not have.
+
+        Parameters
+        ----------
+        enabled:
+            False.
+
+        Raises
+        ------
+        MissingFeature
+            For True.
+        """
         if checks.flag(self._option("setAutomaticLossScaling"), enabled):
             self._refuse("setAutomaticLossScaling", enabled)
         self._popart_options.put("automaticLossScalingSettings.enabled", False)
         return self
 
     def setConvolutionDithering(self, enabled: bool) -> Self:
-        """Let convolutions of different parameters begin on different tiles."""
+        """Let convolutions of different parameters begin on different tiles.
+
+        Parameters
+        ----------
+        enabled:
+            Whether they do.
+
+        Raises
+        ------
+        PoplarTypeError
+            For what is no bool.
+        """
         dithering = checks.flag(self._option("setConvolutionDithering"), enabled)
         self._popart_options.put("convolutionOptions", {"enableConvDithering": dithering})
         return self

@@ -1,0 +1,39 @@
+"""The site is made without PyTorch, whose names stand for nothing but themselves: as types in signatures, as bases of classes.
+
+So the pages are the same wherever they are made, and PyTorch is not loaded for them. Sphinx has what stands for the names of a
+package that is not there; operators of PyTorch's, which a function becomes by a decorator, are added here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.ext.autodoc.mock import MockFinder, _MockObject
+
+NEWEST = "99.0"  # for the test of its version
+
+
+class _Operator:
+    """What `torch.library.custom_op` makes of a function: its methods are decorators that change nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given, **settings: lambda function: function
+
+
+def install() -> None:
+    """Let `import torch` give names that stand for themselves, from now on in this process."""
+    _MockObject.__or__ = _MockObject.__ror__ = lambda this, other: this  # of types that modules name
+    sys.meta_path.insert(0, MockFinder(["torch"]))
+    import torch
+
+    torch.__version__ = NEWEST
+    torch.library.custom_op = lambda *given, **settings: lambda function: _Operator()
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    if "torch" not in sys.modules:
+        install()
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
