@@ -382,6 +382,7 @@ def describe_program(program: Program) -> Described[Program]:
         f"{name.replace('_', ' ')} {shown_value(value)}"
         for name, value in vars(program).items()
         if name not in ("name", "location")
+        and name[0] != "_"
         and value is not None
         and value is not False
         and value != ""

@@ -205,6 +205,7 @@ def test_a_program_shows_what_it_consists_of():
         "Execute · compute set add",
     ):
         assert words in page.text
+    assert "object at" not in page.text
     assert page.tags.count("summary") == page.tags.count("details")
 
 
