@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Union
 
 from sphinx.application import Sphinx
 from sphinx.ext.autodoc.mock import MockFinder, _MockObject
@@ -25,7 +25,9 @@ class _Operator:
 
 def install() -> None:
     """Let `import torch` give names that stand for themselves, from now on in this process."""
-    _MockObject.__or__ = _MockObject.__ror__ = lambda this, other: this  # of types that modules name
+    _MockObject.__or__ = lambda this, other: Union[this, other]
+    _MockObject.__ror__ = lambda this, other: Union[other, this]
+    del _MockObject.__new__  # classes that are derived from a name have the arguments of their own `__init__`
     sys.meta_path.insert(0, MockFinder(["torch"]))
     import torch
 

@@ -18,7 +18,7 @@ MODULES = [
 if importlib.util.find_spec("torch") is not None:  # .ci/pytorch runs this file
     MODULES += ["pypoplar.poptorch", "pypoplar.poptorch.optim", "pypoplar.poptorch.profiling"]
 WITHOUT_A_PLACE = {"pypoplar.poptorch.Error"}  # another name for PoplarError
-DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|autoclass|autofunction|autodata):: ([\w.]+)$", re.M)
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|autoclass|autofunction|autodata|py:data):: ([\w.]+)$", re.M)
 
 
 def public(module):
