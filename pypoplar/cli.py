@@ -270,6 +270,7 @@ class Percent(click.ParamType):  # type: ignore[type-arg]  # generic in newer re
     name = "percent"
 
     def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Fraction:
+        """The share that a text writes as a percentage; anything else is an error of the command line."""
         if isinstance(value, Fraction):
             return value
         match = PERCENT.fullmatch(str(value))

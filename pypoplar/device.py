@@ -43,6 +43,7 @@ class Occupancy:
         return all(self.holders.get(ipu, holder) == holder for ipu in ipus)
 
     def give_back(self, holder: int) -> None:
+        """Free the IPUs that one holder has."""
         self.holders = {ipu: other for ipu, other in self.holders.items() if other != holder}
 
 
@@ -56,6 +57,7 @@ class Attachment:
         self._occupancy = Occupancy() if occupancy is None else occupancy
 
     def take(self) -> bool:
+        """Take the IPUs, and say whether they were free."""
         self.taken = self.usable = self._occupancy.take(self.ipus, id(self))
         return self.taken
 
@@ -64,6 +66,7 @@ class Attachment:
         return self._occupancy.is_free(self.ipus, id(self))
 
     def give_back(self) -> None:
+        """Let go of the IPUs, which others can take then."""
         self._occupancy.give_back(id(self))
         self.taken = self.usable = False
 

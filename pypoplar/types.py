@@ -50,6 +50,7 @@ class ElementType(type):
         dtype: Any = None,
         supported: bool = True,
     ) -> ElementType:
+        """Make the class of an element type, with what it says of itself."""
         element = super().__new__(mcs, name, bases, namespace)
         element.spelling = spelling
         element.code = code
@@ -84,6 +85,7 @@ class ElementType(type):
         return cls.__name__
 
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+        """An error: an element type has no instances on the host."""
         raise PoplarTypeError(f"{cls.__name__} is an element type; it has no instances")
 
 
@@ -95,7 +97,7 @@ class Element(Generic[Number]):
 
     if TYPE_CHECKING:
 
-        def __new__(cls, value: Any) -> Number: ...  # type: ignore[misc]
+        def __new__(cls, value: Any) -> Number: ...  # type: ignore[misc]  # noqa: D102
         def __get__(self, vertex: object, owner: type) -> Number: ...
         def __set__(self, vertex: object, value: float) -> None: ...
 

@@ -23,6 +23,7 @@ class RunList:
         self.first = offsets(count)
 
     def elements(self) -> int:
+        """How many elements all runs have together."""
         return int(self.first[-1])
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ _SHORT = 1000  # entries that are sorted as soon as their largest one is found
 
 
 def is_sorted(values: Integers) -> bool:
+    """Whether no value is less than the one before it."""
     return bool((values[1:] >= values[:-1]).all())
 
 

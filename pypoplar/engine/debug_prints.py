@@ -38,6 +38,7 @@ class DebugRecord:
     values: tuple[Any, ...]
 
     def shown(self) -> str:
+        """The text with its values in their places, as Python would print them."""
         return self.text.format(*map(_Shown, self.values))
 
 

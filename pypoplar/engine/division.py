@@ -51,6 +51,7 @@ class Division:
 
 
 def available_processors() -> int:
+    """How many processors this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system

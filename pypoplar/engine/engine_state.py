@@ -276,6 +276,7 @@ def slot_words(executable: Executable, workers: int) -> int:
 
 
 def make_state(executable: Executable, division: Division) -> EngineState:
+    """The state of an engine that has just been made: memory is there, and nothing is in it."""
     return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64))
 
 

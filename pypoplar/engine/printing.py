@@ -10,6 +10,7 @@ from pypoplar.arrays.dtypes import AnyArray
 
 
 def format_element(value: Any) -> str:
+    """One element as `PrintTensor` writes it: a float with seven decimals, else a whole number."""
     if isinstance(value, float | np.floating):
         return f"{float(value):.7f}"
     return str(int(value))

@@ -70,6 +70,7 @@ class CompileBar:
         self._bar: Any = None
 
     def __call__(self, done: int, total: int) -> None:
+        """Show that so many passes of all are done; the bar comes where the compilation takes longer."""
         if self._bar is None and time.monotonic() - self._begin > PATIENCE:
             self._bar = _bar(desc="compiling", total=total, unit="pass")
         if self._bar is not None:
@@ -93,6 +94,7 @@ class RunBar:
         self._bar: Any = None
 
     def __call__(self) -> None:
+        """Show that the run goes on; the bar comes where it takes longer."""
         first = self._bar is None
         if first:
             taken = time.monotonic() - self._begin

@@ -17,6 +17,7 @@ class ShownEngine:
     _loaded: bool
 
     def getReport(self) -> Report:
+        """The report of the runs so far, as `Engine` gives it."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

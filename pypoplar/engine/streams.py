@@ -101,6 +101,7 @@ Callback = Callable[[AnyArray], object] | StreamCallback | Iterator[object]
 
 
 def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
+    """The error for a name that nothing has: with the nearest, or with those that there are."""
     listed = f"; known: {', '.join(map(repr, known[:10]))}" if known else "; there are none"
     return UnknownHandle(f"no {kind} is called {name!r}{nearest(name, known, listed)}")
 
@@ -162,6 +163,7 @@ class HostStreams:
         self._bind(number, array)
 
     def take_back(self, number: int) -> None:
+        """Take away the array that was connected to a stream."""
         del self._arrays[number]
 
     def array(self, number: int) -> AnyArray:
@@ -169,6 +171,7 @@ class HostStreams:
         return self._arrays[number]
 
     def find(self, name: str) -> int:
+        """The number of the stream of a name; `UnknownHandle` if there is none."""
         named = {plan.name: number for number, plan in enumerate(self.plans) if plan.kind != "internal"}
         if name not in named:
             raise unknown_name("stream", name, list(named))

@@ -51,6 +51,7 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
+        """The names of its members, in their order."""
         return self._members.namelist()
 
     def content(self, name: str) -> bytes:

@@ -78,6 +78,7 @@ def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
 
 
 def path_to(path: str, name: str) -> str:
+    """Where a field stands in the file, for messages: "program.steps"."""
     return f"{path}.{name}" if path else name
 
 

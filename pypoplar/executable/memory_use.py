@@ -28,6 +28,7 @@ class TileMemory:
     not_always_live: Int64s  # what is shared by variables that live only at times, and exchange buffers
 
     def total(self) -> Int64s:
+        """Bytes of each tile from the first in use to the last, with the gaps."""
         whole: Int64s = (
             self.variables
             + self.constants

@@ -109,6 +109,7 @@ def write_vertex_graph(stream: TextIO, whole: Graph, programs: Programs | None) 
 
 
 def variable_lines(graph: FrozenGraph, numbers: Iterable[int]) -> Iterator[str]:
+    """A node for each of these variables."""
     variables = graph.variables
     for number in numbers:
         shown = label(variables.names[number], f"{variables.types[number]!r} {list(variables.shapes[number])}")

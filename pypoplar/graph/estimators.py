@@ -33,6 +33,7 @@ class RegisteredEstimator:
     location: Location
 
     def __call__(self, vertex: VertexIntrospector) -> Any:
+        """What the user's function says of a vertex."""
         return self.function(vertex, vertex.target)
 
 

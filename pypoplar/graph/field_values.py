@@ -23,9 +23,11 @@ class StateTable:
         self.sizes: dict[tuple[int, int], int] = {}  # given by setFieldSize
 
     def set(self, vertex: int, field: int, bits: int) -> None:
+        """Give a plain field of a vertex its value, as bits."""
         self._rows.extend((vertex, field, bits))
 
     def set_many(self, first_vertex: int, field: int, bits: Int64s) -> None:
+        """Give a plain field its value in each of successive vertices."""
         vertex = np.arange(first_vertex, first_vertex + len(bits), dtype=np.int64)
         self._rows.frombytes(np.column_stack((vertex, np.full(len(bits), field), bits)).astype(np.int64, copy=False).tobytes())
 
@@ -79,12 +81,15 @@ class EstimateTable:
         self._rows = array("q")
 
     def set(self, vertex: int, cycles: int, flops: int) -> None:
+        """Say how many cycles and floating-point operations a vertex takes."""
         self._rows.extend((vertex, cycles, flops))
 
     def set_many(self, vertex: Int64s, cycles: Int64s, flops: Int64s) -> None:
+        """Say so of several vertices."""
         self._rows.frombytes(np.column_stack((vertex, cycles, flops)).astype(np.int64, copy=False).tobytes())
 
     def freeze(self) -> FrozenEstimates:
+        """The estimates as arrays, of each vertex the last one."""
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
         rows = rows[_last_of_each(rows[:, 0])]
         return FrozenEstimates(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), np.zeros(len(rows), bool))

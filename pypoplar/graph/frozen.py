@@ -23,11 +23,14 @@ class ElementRuns:
     step: Int64s
 
     def elements(self) -> int:
+        """How many elements all runs have together."""
         return int(self.count.sum())
 
 
 @frozen(eq=False)
 class FrozenVariables:
+    """The variables of a graph; elements are numbered over all of them."""
+
     names: tuple[str, ...]
     types: tuple[ElementType, ...]
     shapes: tuple[tuple[int, ...], ...]
@@ -48,6 +51,8 @@ class FrozenMapping:
 
 @frozen(eq=False)
 class FrozenVertices:
+    """The vertices of a graph, a row each."""
+
     codelet: Int32s  # index into FrozenGraph.codelets
     compute_set: Int32s
     tile: Int32s  # -1 where no tile was given
@@ -91,6 +96,8 @@ class FrozenEstimates:
 
 @frozen(eq=False)
 class FrozenGraph:
+    """All that the compiler knows of a graph, as arrays that no later change touches."""
+
     tiles: int
     variables: FrozenVariables
     mapping: FrozenMapping

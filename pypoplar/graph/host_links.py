@@ -202,6 +202,7 @@ class HostConnections:
         mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
         options: Mapping[str, str] | None = None,
     ) -> DataStream:
+        """A new stream; an error for a handle that another has, and for what cannot move."""
         name = check_handle(handle, self.streams, "stream")
         checked, count = check_elements(type, elements, f"stream {name!r}")
         chosen = check_fifo_options(options, f"stream {name!r}")
@@ -218,6 +219,7 @@ class HostConnections:
         self.handles[what, name] = location
 
     def add_remote_buffer(self, handle: Any, type: Any, elements: Any, repeats: Any, location: Location) -> RemoteBuffer:
+        """A new remote buffer; an error for a handle that another has, and for rows or types that cannot be."""
         name = check_handle(handle, self.remote_buffers, "remote buffer")
         checked, count = check_elements(type, elements, f"remote buffer {name!r}")
         rows = _count(repeats, f"remote buffer {name!r}", "rows", least=1)
@@ -225,6 +227,7 @@ class HostConnections:
         return buffer
 
     def add_host_function(self, handle: Any, inputs: Iterable[Any], outputs: Iterable[Any], location: Location) -> HostFunction:
+        """A new function of the host; an error for a handle that another has, and for arguments that cannot be."""
         name = check_handle(handle, self.host_functions, "host function")
         what = f"host function {name!r}"
         function = HostFunction(name, check_signature(inputs, what), check_signature(outputs, what), location)
@@ -232,6 +235,7 @@ class HostConnections:
         return function
 
     def add_function(self, program: Runnable, location: Location) -> Function:
+        """A new function of the graph, numbered after those before."""
         function = Function(len(self.functions), program, location)
         self.functions.append(function)
         return function

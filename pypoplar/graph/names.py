@@ -18,6 +18,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def give(self, wanted: str) -> str:
+        """The wanted name, with a number behind it where it was given before."""
         name = wanted
         while name in self._given:
             number = self._next.get(wanted, 1)
@@ -43,6 +44,7 @@ class Scope:
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:
+        """While it lasts, names begin with this one and a slash."""
         before = self._prefix
         self._prefix = f"{self.named(name)}/"
         try:

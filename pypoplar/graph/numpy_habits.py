@@ -81,6 +81,7 @@ class WithoutValues:
         raise PoplarTypeError(f"{self._described()} is a view of device memory, not host data: {READ}")
 
     def __new__(cls, *values: Any) -> Self:
+        """An error that says how tensors are made, unless pypoplar makes one itself."""
         if values:
             raise PoplarTypeError(
                 "tensors are made by graphs: write graph.addVariable(FLOAT, [4], 'x'), or graph.addConstant(FLOAT, [4], values)"

@@ -90,6 +90,7 @@ class Variables:
         return f"[{begin}:{begin + size}) of variable {self.names[number]!r}"
 
     def freeze(self) -> FrozenVariables:
+        """The variables as arrays, which later ones do not touch."""
         return FrozenVariables(
             names=tuple(self.names),
             types=tuple(self.types),

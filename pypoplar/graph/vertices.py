@@ -253,6 +253,7 @@ class VertexTable:
         self._names = Names()
 
     def add_set(self, name: str) -> int:
+        """A new compute set, by its number; its name is made unique."""
         self.set_names.append(self._names.give(name))
         return len(self.set_names) - 1
 
@@ -472,10 +473,12 @@ class VertexTable:
         return f"{self.kinds[codelet].name}, vertex {number} of compute set {self.set_names[compute_set]!r}, added at {line}"
 
     def field_text(self, number: int, slot: FieldSlot) -> str:
+        """What messages call a field of a vertex: its name and type, and the vertex's."""
         held = repr(slot.type) if slot.record is None else f"records of {slot.record.name}"
         return f"field {slot.name!r} ({held}) of {self.described(number)}"
 
     def freeze(self) -> FrozenVertices:
+        """The vertices as arrays, which later ones do not touch."""
         rows = np.array(self.rows, dtype=np.int64).reshape(-1, 3)
         return FrozenVertices(
             codelet=rows[:, 0].astype(np.int32),

@@ -76,7 +76,8 @@ class EdgeRowField(Protocol):
     """What has to be known of a field: ``"scalar"``, ``"vector"`` or ``"list"``."""
 
     @property
-    def form(self) -> str: ...
+    def form(self) -> str:
+        """What it is, in that word."""
 
 
 class FieldWords(NamedTuple):

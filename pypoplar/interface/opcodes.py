@@ -58,11 +58,15 @@ Operands = TypeVar("Operands", bound=Operand)
 
 
 class MoveOperand(Operand):
+    """Of a row that moves a list of pieces."""
+
     MOVE = auto()
     STEP = auto()
 
 
 class ComputeOperand(Operand):
+    """Of a row that runs a compute set, with the exchanges before and after it."""
+
     COMPUTE = auto()
     BEFORE = auto()  # step of the exchange before, or NOTHING
     STEP = auto()
@@ -70,21 +74,29 @@ class ComputeOperand(Operand):
 
 
 class RepeatOperand(Operand):
+    """Of the begin of a loop with a count."""
+
     COUNTER = auto()
     TIMES = auto()
     AFTER = auto()  # the row to go to when there is nothing to repeat
 
 
 class RepeatEndOperand(Operand):
+    """Of the end of a loop with a count."""
+
     COUNTER = auto()
     BODY = auto()  # its first row
 
 
 class JumpOperand(Operand):
+    """Of a row that goes on elsewhere."""
+
     ROW = auto()
 
 
 class BranchOperand(Operand):
+    """Of a row that goes on elsewhere if a value in a tile's memory is zero."""
+
     TILE = auto()
     OFFSET = auto()
     BYTES = auto()
@@ -92,6 +104,8 @@ class BranchOperand(Operand):
 
 
 class UnlessEqualOperand(Operand):
+    """Of a row that goes on elsewhere if a value in a tile's memory is not the one that is named."""
+
     TILE = auto()
     OFFSET = auto()
     BYTES = auto()
@@ -100,6 +114,8 @@ class UnlessEqualOperand(Operand):
 
 
 class CallOperand(Operand):
+    """Of a call of a function."""
+
     ROW = auto()
 
 
@@ -112,35 +128,49 @@ class StreamOperand(Operand):
 
 
 class ServiceOperand(Operand):
+    """Of a row for which the driver returns to Python."""
+
     SERVICE = auto()
 
 
 class CallbackOperand(Operand):
+    """Of a row that fetches or gives a chunk of a stream with a callback."""
+
     STREAM = auto()
     SERVICE = auto()
 
 
 class StampOperand(Operand):
+    """Of a row that notes the cycles so far."""
+
     CLOCK = auto()
 
 
 class ElapsedOperand(Operand):
+    """Of a row that writes the cycles since a stamp into a tile's memory."""
+
     CLOCK = auto()
     TILE = auto()
     OFFSET = auto()
 
 
 class ClockOperand(Operand):
+    """Of a row that writes the cycles so far into a tile's memory."""
+
     TILE = auto()
     OFFSET = auto()
 
 
 class FloatingPointOperand(Operand):
+    """Of a row that changes what floating-point exceptions do."""
+
     KEPT = auto()  # `FloatingPoint` bits that stay as they are
     SET = auto()  # those that are set; all others are cleared
 
 
 class SyncOperand(Operand):
+    """Of a row at which tiles wait for each other."""
+
     STEP = auto()
 
 

@@ -29,6 +29,7 @@ class EqualParts:
 
     @property
     def numbers(self) -> range:
+        """The numbers of what belongs to them."""
         return range(self.first, self.first + self.count)
 
     def of(self, tensor: Tensor, dimension: int) -> Tensor:

@@ -29,6 +29,7 @@ class RowGroups:
 
     @property
     def sizes(self) -> Int64s:
+        """How many rows each group has."""
         return np.diff(self.first)
 
     def tile_of_rows(self) -> Int64s:

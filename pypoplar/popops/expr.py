@@ -252,6 +252,7 @@ class Cast(Expr):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
+        """The expression whose value is cast."""
         return (self.expression,)
 
     def __str__(self) -> str:
@@ -275,6 +276,7 @@ class OperationOf(Expr):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
+        """The operands, in their order."""
         return self.operands
 
     def __str__(self) -> str:
@@ -377,7 +379,7 @@ def _of_type(names: tuple[ElementOperation, ...], kind: object, operands: tuple[
     return operation(str(name), *operands)
 
 
-class UnaryOpType(Enum):
+class UnaryOpType(Enum):  # noqa: D101 (made of a table)
     __doc__ = docstring_of_choice("The operations of one operand, by the names that PopLibs has for them.", UNARY)
 
     ABSOLUTE = "ABSOLUTE"
@@ -416,7 +418,7 @@ class UnaryOpType(Enum):
     TRUNC = "TRUNC"
 
 
-class BinaryOpType(Enum):
+class BinaryOpType(Enum):  # noqa: D101 (made of a table)
     __doc__ = docstring_of_choice("The operations of two operands, by the names that PopLibs has for them.", BINARY)
 
     ADD = "ADD"
@@ -447,7 +449,7 @@ class BinaryOpType(Enum):
     VARIANCE_TO_INV_STD_DEV = "VARIANCE_TO_INV_STD_DEV"
 
 
-class TernaryOpType(Enum):
+class TernaryOpType(Enum):  # noqa: D101 (made of a table)
     __doc__ = docstring_of_choice("The operations of three operands, by the names that PopLibs has for them.", TERNARY)
 
     CLAMP = "CLAMP"

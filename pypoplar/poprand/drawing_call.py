@@ -52,6 +52,7 @@ class DrawingCall:
 
     @property
     def call(self) -> str:
+        """What messages call it: "poprand.uniform"."""
         return f"poprand.{self.name}"
 
     def check_type(self, what: str, type: ElementType, allowed: tuple[ElementType, ...]) -> None:

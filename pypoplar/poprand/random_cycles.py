@@ -25,12 +25,14 @@ class WordLoop:
     remainder: int  # where the last word is not full
 
     def cycles(self, elements: int, type: ElementType, workers: int) -> int:
+        """Cycles of so many elements, divided among the workers."""
         width = 4 if type is HALF else 2
         part = self.remainder if elements % width else 0
         return self.call + self.beginning * workers + self.word * (elements + width - 1) // width + part
 
 
 def uniform_loop(type: ElementType) -> WordLoop:
+    """The loop of PopLibs' `Uniform`, by type."""
     return WordLoop(4, 24, 4, 12) if type is HALF else WordLoop(4, 22, 4, 4)
 
 
@@ -41,20 +43,24 @@ def uniform_int_cycles(elements: int, scale: int, workers: int) -> int:
 
 
 def bernoulli_loop(type: ElementType) -> WordLoop:
+    """The loop of PopLibs' `Bernoulli`, by type."""
     return WordLoop(4, 21, 1, 9) if type is HALF else WordLoop(4, 23, 1, 1)
 
 
 def normal_loop(type: ElementType) -> WordLoop:
+    """The loop of PopLibs' `Normal`, by type."""
     return WordLoop(4, 24, 4, 12) if type is HALF else WordLoop(4, 22, 4, 3)
 
 
 def truncated_normal_loop(type: ElementType, iterations: int) -> WordLoop:
+    """The loop of PopLibs' `TruncatedNormal`, by type and by how often it draws."""
     if type is HALF:
         return WordLoop(4, 28, 12 * iterations + 5, 12 * iterations + 10)
     return WordLoop(4, 26, 11 * iterations + 5, 13 * iterations + 2)
 
 
 def dropout_loop(type: ElementType) -> WordLoop:
+    """The loop of PopLibs' `Dropout`, by type."""
     return WordLoop(6, 24, 2, 9) if type is HALF else WordLoop(6, 24, 2, 1)
 
 

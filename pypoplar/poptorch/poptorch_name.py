@@ -20,6 +20,7 @@ class PoptorchNames(MetaPathFinder, Loader):
     """Finds ``poptorch.X`` as the module ``pypoplar.poptorch.X`` itself, so that no class is there twice."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Where a module is that a program imports as a part of ``poptorch``."""
         if not fullname.startswith(NAME + "."):
             return None
         real = REAL + fullname.removeprefix(NAME)
@@ -32,6 +33,7 @@ class PoptorchNames(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module of pypoplar's that the name stands for; it is there once, under both names."""
         module = sys.modules[REAL + spec.name.removeprefix(NAME)]
         self._spec = module.__spec__
         return module

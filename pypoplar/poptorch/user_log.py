@@ -29,6 +29,7 @@ class StandardError(logging.Handler):
     """Writes a line on what is standard error just then, unless the program has told `logging` where messages go."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write a message, unless the program's own handlers do."""
         if not logging.getLogger().handlers:
             sys.stderr.write(self.format(record) + "\n")
 

@@ -37,6 +37,7 @@ class ComputeSetCost:
 
 
 def compute_set_name(step: Step) -> str:
+    """The name of a step's compute set; that of the step where it has none."""
     return step.program.computeset.name if step.program is not None and step.program.computeset is not None else step.name
 
 

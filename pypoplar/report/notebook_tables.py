@@ -193,6 +193,7 @@ def interval_list(begin: Int64s, end: Int64s, tile: Int64s, used: Int64s) -> str
 
 
 def more(count: int) -> str:
+    """What stands behind a list that is cut off: how many more there are."""
     return f" &hellip; {count:,} more" if count > 0 else ""
 
 
@@ -337,6 +338,7 @@ def _mean_tile(execution: Execution) -> list[str]:
 
 
 def machine(target: ReportTarget) -> str:
+    """A target in short: name, tiles, clock, and the timing if it is not the model's."""
     name = target.system or target.architecture
     tiles = f"{target.numIPUs:,} x {target.tilesPerIpu:,} tiles at {target.clockFrequency / 1e9:,.2f} GHz"
     return f"{escape(name)}, {tiles}{'' if target.timing == 'model' else f', {escape(target.timing)} timing'}"
@@ -360,6 +362,7 @@ def report_program_html(program: ReportProgram) -> str:
 
 
 def describe_report_program(program: ReportProgram) -> Described[ReportProgram]:
+    """A node of a report's program tree, with those below it."""
     counts = ", ".join(f"{count:,} {name}" for name, count in program.vertices.items())
     step = f"step {program.step}" if program.step >= 0 else ""
     return titled(heading(program), "", filter(None, (counts, step))), [("", child) for child in program.children]

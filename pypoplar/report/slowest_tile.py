@@ -72,6 +72,7 @@ class SlowestTiles:
 
     @staticmethod
     def of(execution: Execution) -> SlowestTiles:
+        """Those of an execution."""
         return SlowestTiles(numbered_steps(execution), execution.slowest_vertices)
 
     def of_step(self, step: Step) -> SlowestTile | None:

@@ -46,12 +46,16 @@ class Values:
 
 @frozen(eq=False)
 class Track:
+    """A row of a trace: slices of time, or values that change with it."""
+
     name: str
     content: Slices | Values
 
 
 @frozen(eq=False)
 class TrackGroup:
+    """Rows of a trace under one name."""
+
     name: str
     tracks: tuple[Track, ...]
 

@@ -20,6 +20,7 @@ MODES = (Mode("interpret"), Mode("native"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option ``--pypoplar-mode`` to pytest."""
     parser.getgroup("pypoplar").addoption(
         "--pypoplar-mode",
         choices=["interpret", "native", "both"],

@@ -31,6 +31,7 @@ class Share:
     tiles: tuple[int, ...]
 
     def pieces(self) -> list[tuple[int, int, int]]:
+        """Begin, end and tile of each piece."""
         return [(begin, end, tile) for (begin, end), tile in zip(pairwise(self.cuts), self.tiles, strict=True)]
 
 
@@ -45,6 +46,7 @@ class Compute:
     rows: int = 1
 
     def build(self, graph: Any, tensors: Mapping[str, Any], name: str) -> Program:
+        """The program that executes it in a graph, on these tensors."""
         from pypoplar.program import Execute
 
         compute_set = graph.addComputeSet(name)
@@ -62,6 +64,7 @@ class Compute:
         return [(low, high) for low, high in pairwise(cuts) if high > low]
 
     def apply(self, arrays: Arrays) -> None:
+        """Do to arrays what the program does to tensors."""
         operand = {field: arrays[variable] for field, variable in self.operands}
         state = dict(self.state)
         source = operand.get("source", operand.get("rows"))
@@ -99,11 +102,13 @@ class Move:
     target_view: View
 
     def build(self, graph: Any, tensors: Mapping[str, Any], name: str) -> Program:
+        """The copy between the two views of tensors."""
         from pypoplar.program import Copy
 
         return Copy(self.source_view.of(tensors[self.source]), self.target_view.of(tensors[self.target]))
 
     def apply(self, arrays: Arrays) -> None:
+        """Do to arrays what the copy does to tensors."""
         moved = self.source_view.of_array(arrays[self.source]).copy()
         self.target_view.of_array(arrays[self.target])[...] = moved
 
@@ -116,12 +121,14 @@ class RepeatedSteps:
     steps: tuple[Compute | Move | RepeatedSteps, ...]
 
     def build(self, graph: Any, tensors: Mapping[str, Any], name: str) -> Program:
+        """The loop of the steps' programs."""
         from pypoplar.program import Repeat, Sequence
 
         body = [step.build(graph, tensors, f"{name}.{number}") for number, step in enumerate(self.steps)]
         return Repeat(self.count, Sequence(body))
 
     def apply(self, arrays: Arrays) -> None:
+        """Do the steps to arrays, as often as the loop does."""
         for _ in range(self.count):
             for step in self.steps:
                 step.apply(arrays)

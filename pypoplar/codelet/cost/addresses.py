@@ -60,6 +60,8 @@ class Address:
 
 @define(eq=False)
 class Addresses:
+    """Addresses of elements in a run: constants are folded into instructions, and pointers of loops are moved by their accesses."""
+
     numbering: Numbering
     steppings: list[Stepping] = field(factory=list)  # of the counted loops around
 

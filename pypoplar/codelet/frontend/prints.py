@@ -22,7 +22,7 @@ class Prints(Spans):
         self._print(node, " ", "\n")
 
     def print_line(self, node: ast.Call) -> None:
-        """``print(*values, sep=" ", end="\\n")``."""
+        r"""``print(*values, sep=" ", end="\n")``."""
         ends = {"sep": " ", "end": "\n"}
         for keyword in node.keywords:
             if keyword.arg not in ends:

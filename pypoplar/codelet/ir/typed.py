@@ -55,6 +55,8 @@ class Local:
 
 @frozen
 class Literal:
+    """A constant operand: its value, and the type of the register that it would be in."""
+
     value: int | float | bool = field(eq=exactly)
     type: str = register_type()
 
@@ -188,6 +190,8 @@ class ViewAs:
 
 @frozen
 class IfElse:
+    """One of two blocks, by a condition."""
+
     condition: Operand
     then: Block
     orelse: Block
@@ -272,12 +276,12 @@ class Leave:
 
 @frozen
 class Break:
-    pass
+    """The end of the loop around it."""
 
 
 @frozen
 class Continue:
-    pass
+    """The end of this round of the loop around it."""
 
 
 @frozen

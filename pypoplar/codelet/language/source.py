@@ -54,6 +54,8 @@ class FunctionSource:
 
 @frozen
 class CodeletSource:
+    """A codelet's own text, with every constant and helper that it names, so that nothing else is needed to translate it."""
+
     name: str
     kind: Kind
     fields: tuple[Field, ...]

@@ -31,8 +31,10 @@ Meaning = Callable[..., Number]
 
 
 class Emitter(Protocol):
-    """What a recipe for LLVM works with. Values are LLVM's: ``float`` for FLOAT, and for HALF as the float32 of the same value,
-    ``i32``, ``i64`` and ``i1``; or vectors of these, with a lane for each of several vertices, where the row says so (`lanes`).
+    """What a recipe for LLVM works with.
+
+    Values are LLVM's: ``float`` for FLOAT, and for HALF as the float32 of the same value, ``i32``, ``i64`` and ``i1``; or vectors
+    of these, with a lane for each of several vertices, where the row says so (`lanes`).
     """
 
     @property

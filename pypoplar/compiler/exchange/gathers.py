@@ -21,6 +21,8 @@ AT_ONCE = 1 << 16  # strands: what the processor's caches hold
 
 @frozen(eq=False)
 class Gathers:
+    """The edges of a compute set that are gathered in exchange buffers, and the pieces by which they are."""
+
     edge: Int64s  # index into the compute set's edges
     offset: Int64s  # bytes from the start of the tile's exchange buffer
     gather: Pieces

@@ -14,6 +14,8 @@ from pypoplar.graph.frozen import ElementRuns
 
 @frozen(eq=False)
 class HostPieces:
+    """Pieces of a host array: where each lies there, and in a tile's memory."""
+
     position: Int64s  # bytes from the start of the host array
     tile: Int64s
     offset: Int64s  # bytes in the tile's memory

@@ -39,6 +39,8 @@ class Transfers:
 
 @frozen(eq=False)
 class MessageAccount:
+    """The messages of an exchange, and where each lies in its source's memory."""
+
     exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
     offset: Int64s  # [messages], bytes in the source's memory
 

@@ -40,8 +40,10 @@ def for_each(blocks: Tensor, places: Sequence[int], counts: Sequence[int]) -> Te
 
 @frozen
 class PlannedPass:
-    """One pass over the lookups: the table ``[groups, entries, elements]``, offsets ``[groups, lookups]``, and slices ``[groups,
-    lookups, elements]``."""
+    """One pass over the lookups.
+
+    The table is ``[groups, entries, elements]``, offsets ``[groups, lookups]``, and slices ``[groups, lookups, elements]``.
+    """
 
     layout: PlannedLayout
     table: Tensor

@@ -40,6 +40,7 @@ class BatchPlan:
 
     @property
     def samples(self) -> int | None:
+        """Samples of a batch; None where the data set gives whole batches."""
         return None if self.batch_size is None or self.factor is None else self.batch_size * self.factor
 
 

@@ -123,9 +123,11 @@ class GraphLowering:
         return self.shape_of(self.node)
 
     def type_of(self, node: fx.Node) -> ElementType:
+        """The type of a node's (first) result on the device."""
         return ELEMENT_TYPES[_first(node.meta["val"]).dtype]
 
     def shape_of(self, node: fx.Node) -> list[int]:
+        """The shape of a node's (first) result."""
         return list(_first(node.meta["val"]).shape)
 
     def value(self, node: Any) -> Any:

@@ -101,6 +101,7 @@ class CPU:
         return listed
 
     def __call__(self, *input: torch.Tensor) -> Any:
+        """The function's results; while a model is captured, an operation of the graph that calls it."""
         for number, one in enumerate(input):
             check_tensor(f"CPU({self.ID!r})", f"argument {number}", one)
         if not isRunningOnIpu():

@@ -105,6 +105,7 @@ def lstm(  # noqa: PLR0913 (PyTorch's arguments)
     input: Any, states: list[Any], weights: list[Any], biased: bool, layers: int, dropout: float, train: bool, both: bool,
     batch_first: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
+    """The form of PyTorch's LSTM that a graph holds as one operation."""
     output, last = _layers("lstm", input, list(states), weights, biased, layers, dropout, train, both, batch_first)
     return output, *last
 

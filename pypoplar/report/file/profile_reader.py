@@ -46,6 +46,7 @@ class ProfileReader:
         self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
 
     def report(self) -> Report:
+        """The report that the file's rows make up; what they refer to is checked."""
         about = dict(self.rows("meta", "key", key=TEXT, value=TEXT))
         for key in ("created", "name", "poplar_version"):
             claim(key in about, f"meta has no row {key}")

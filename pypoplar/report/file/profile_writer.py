@@ -34,6 +34,7 @@ class ProfileWriter:
         self._profiles = TileProfileTable(self._tiles)
 
     def write(self) -> None:
+        """Write the rows of all tables."""
         report = self._report
         about = {"name": report.name, "created": report.created, "poplar_version": report.poplarVersion.string}
         if report.failed_runs:

@@ -86,6 +86,7 @@ class SharedArrays:
         self._numbers: dict[tuple[Any, ...], int] = {}
 
     def number(self, name: str, *arrays: Integers) -> int:
+        """The number of arrays by tile, the same for equal ones."""
         digest = blake2b(digest_size=16)
         for array in arrays:
             digest.update(np.ascontiguousarray(array, np.int64).data)

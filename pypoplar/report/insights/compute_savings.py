@@ -34,6 +34,7 @@ class ComputeSavings:
 
     @staticmethod
     def of(execution: Execution | None) -> ComputeSavings:
+        """What the compute steps of an execution could save; nothing where nothing has run."""
         steps = [step for step in execution.steps if step.cyclesByTile.any()] if execution is not None else []
         used: Bools = np.zeros(len(steps[0].cyclesByTile) if steps else 0, bool)
         for step in steps:

@@ -38,4 +38,5 @@ def weigh(share: float) -> Weight:
 
 
 def shown(name: str) -> str:
+    """A name in quotes, as findings write it."""
     return f'"{name}"' if name else "an unnamed step"

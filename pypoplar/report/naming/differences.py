@@ -52,6 +52,7 @@ class Difference:
 
     @property
     def change(self) -> int:
+        """After less before; what is absent is zero."""
         return (self.after or 0) - (self.before or 0)
 
     @property
@@ -206,6 +207,7 @@ class Folds:
 
     @staticmethod
     def of(*reports: Report) -> Folds:
+        """How names fold in all of these reports together, so that each folds alike in every one."""
         tree = NameTree()
         steps = [step.name for report in reports if report.execution is not None for step in report.execution.steps]
         variables = [name for report in reports for name in report.compilation.loweredVariables.names]

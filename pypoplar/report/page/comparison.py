@@ -50,6 +50,7 @@ class Sides:
 
 
 def label(report: Report, letter: str) -> str:
+    """What the page calls a report: its letter, and its name if it has one."""
     return f"{letter}: {report.name}" if report.name else letter
 
 

@@ -42,6 +42,7 @@ def summary_data(report: Report) -> dict[str, Any]:
 
 
 def fact(label: str, value: Any, unit: str = "count") -> Fact:
+    """A figure of the summary, with what it is called and counted in."""
     return {"label": label, "value": value, "unit": unit}
 
 

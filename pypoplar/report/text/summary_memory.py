@@ -185,4 +185,5 @@ def liveness(compilation: Compilation, live: Int64s) -> list[str]:
 
 
 def step_title(steps: tuple[Program, ...], number: int) -> str:
+    """What the summary calls a step: its number, type and name."""
     return f"step {number:,} ({steps[number].type} {shown_name(steps[number].name)})"

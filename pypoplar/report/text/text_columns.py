@@ -29,6 +29,7 @@ def labelled(lines: Iterable[Line], indent: int) -> list[str]:
 
 
 def size(count: int) -> str:
+    """A number of bytes as texts write it."""
     return f"{count:,} B"
 
 

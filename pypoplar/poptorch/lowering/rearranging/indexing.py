@@ -219,15 +219,18 @@ class IndexedPlaces:
         self.first = self.axes[0] if adjacent else 0  # where dimensions of the indices stand in the result
 
     def table(self, tensor: Tensor) -> Tensor:
+        """The tensor as [entries, elements], a row for each value that the indices can have together."""
         row = prod(self.shape[axis] for axis in self.others)
         return tensor.dimShuffle([*self.axes, *self.others]).reshape([self.entries, row])
 
     def of_table(self, table: Tensor) -> Tensor:
+        """A table as the tensor that it was made of."""
         order = [*self.axes, *self.others]
         back = [order.index(axis) for axis in range(len(order))]
         return table.reshape([self.shape[axis] for axis in order]).dimShuffle(back)
 
     def result(self, rows: Tensor) -> Tensor:
+        """The rows that were looked up, with dimensions where PyTorch has them."""
         count, others = len(self.looked_up), [self.shape[axis] for axis in self.others]
         tensor = rows.reshape([*self.looked_up, *others])
         rest = list(range(count, tensor.rank()))
