@@ -17,7 +17,8 @@ from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import gallery_pages  # noqa: E402 (they lie beside this file)
+import error_examples  # noqa: E402 (they lie beside this file)
+import gallery_pages  # noqa: E402
 import help_texts  # noqa: E402
 import library_calls  # noqa: E402
 import poplibs_table  # noqa: E402
@@ -97,7 +98,9 @@ def builtin_of(error: type[errors.PoplarError]) -> str:
 def errors_page() -> str:
     rows: list[list[object]] = [
         [
-            f"`{error.__name__}`",
+            f"[`{error.__name__}`](#{error.__name__.lower()})"
+            if error.__name__ in error_examples.EXAMPLES
+            else f"`{error.__name__}`",
             ", ".join(f"`{base.__name__}`" for base in error.__bases__ if issubclass(base, errors.PoplarError)),
             builtin_of(error),
             first_sentence(error.__doc__),
@@ -120,6 +123,17 @@ A traceback shows your lines, and below each at most one of pypoplar's. All are 
 `PYPOPLAR_FULL_TRACEBACK` is set, and for an error that is not a `PoplarError` and not from your code: a fault of pypoplar's.
 
 {table(["error", "is a", "and a", "when"], rows)}
+
+Their attributes are [in the reference](api/errors.md). Models of PyTorch have further ones, [in theirs](api/poptorch.md#messages-and-errors).
+
+## What raises them
+
+Each program below goes on where this one ends, and its last step fails with the message that follows. Line 22 is that of `vertex`.
+
+```py
+{error_examples.BEGINNING}```
+
+{error_examples.sections()}
 """
 
 

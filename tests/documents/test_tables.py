@@ -37,6 +37,12 @@ def test_every_error_can_be_imported_from_pypoplar():
     assert [one.__name__ for one in errors.TABLE if getattr(pypoplar, one.__name__, None) is not one] == []
 
 
+def test_every_error_has_an_example_but_those_that_others_are_derived_from():
+    tables = load_tables()
+    bases = {"PoplarError", "PoplarRuntimeError"}
+    assert {one.__name__ for one in tables.errors.TABLE} - tables.error_examples.EXAMPLES.keys() == bases
+
+
 CALLS = ROOT / "docs" / "library-calls.md"
 
 
