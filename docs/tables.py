@@ -124,7 +124,8 @@ A traceback shows your lines, and below each at most one of pypoplar's. All are 
 
 {table(["error", "is a", "and a", "when"], rows)}
 
-Their attributes are [in the reference](api/errors.md). Models of PyTorch have further ones, [in theirs](api/poptorch.md#messages-and-errors).
+Their attributes are [in the reference](api/errors.md). Models of PyTorch have further ones,
+[in theirs](api/poptorch.md#messages-and-errors).
 
 ## What raises them
 
