@@ -9,6 +9,7 @@ FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.S | re.M)
 RUN = {"python": "test_readme.py, or test_commands.py where it is a file", "sh": "test_commands.py"}
 HELD = {  # what else a page may show, and the test that holds it; a page in a folder may be any of it
     "docs/command-line.md": {"text": "test_tables.py"},
+    "docs/errors.md": {"py": "test_tables.py", "text": "the same"},
     "docs/library-calls.md": {"py": "test_tables.py", "pycon": "test_docstrings.py"},
     "docs/profile-file.md": {"sql": "tests/report/test_profile_file_schema.py"},
     "docs/how-to/port.md": {"cpp": "the C++ that is ported, which nothing here compiles"},
