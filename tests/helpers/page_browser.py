@@ -51,6 +51,12 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
+    def resize(self, width: int, height: int, scale: float = 1) -> None:
+        """Make pages as large as a screen of so many pixels, with scroll bars that take no room, as on a phone."""
+        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)
 
@@ -76,11 +82,11 @@ class Browser:
         self.driver.get(path.resolve().as_uri())
         self.until("document.readyState === 'complete'")
 
-    def see(self, path: Path, view: str) -> None:
+    def see(self, path: Path, view: str, parameters: str = "") -> None:
         """Open a view of a page; the page is loaded only if it is not there already."""
         if self.source != path:
             self.open(path)
-        self.tab(view)
+        self.tab(view, parameters)
 
     def tab(self, name: str, parameters: str = "") -> None:
         """Open a view as a click on its tab does."""

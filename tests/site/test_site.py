@@ -7,12 +7,29 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import accessibility
 import pytest
+from attrs import frozen
 from page_browser import browser
 from site_pages import Site, elsewhere, styled
 
 PLACE = os.environ.get("PYPOPLAR_SITE")
+PHONE, DESKTOP = (390, 844), (1400, 1000)
+SOME = (
+    *("index.html", "start.html", "bsp.html", "gallery.html", "tutorials/tut1_variables.html", "how-to/slow-program.html"),
+    *("report.html", "codelets.html", "api/engine.html", "search.html"),
+)
 START_PAGE_BYTES = 300_000  # with all that it loads, as it lies on the disk
+
+
+@frozen
+class Walk:
+    """What was found on all pages."""
+
+    widths: dict[str, int]  # pixels, on a phone
+    found: list[str]  # by axe
+    asked: list[str]  # addresses of other hosts
+
 
 pytestmark = pytest.mark.skipif(not PLACE, reason="no built site: PYPOPLAR_SITE does not name its directory")
 
@@ -26,6 +43,16 @@ def site():
 def window(tmp_path_factory):
     with browser(tmp_path_factory.mktemp("chromium")) as window:
         yield window
+
+
+@pytest.fixture
+def axe(window):
+    script = accessibility.source()
+    if script is None:
+        pytest.skip("no axe here: install selenium-axe-python")
+    axe = accessibility.Axe(window, script)
+    yield axe
+    axe.close()
 
 
 def test_every_link_leads_to_a_page_and_a_place_in_it(site):
@@ -61,3 +88,56 @@ def test_the_start_page_is_small_with_all_that_it_loads(site, window):
     sizes = {site.name(path): path.stat().st_size for path in sorted(set(window.files()))}
     assert {"index.html", "_static/styles/furo.css", "_static/keyboard.js"} <= sizes.keys()
     assert sum(sizes.values()) < START_PAGE_BYTES, sizes
+
+
+@pytest.fixture(scope="module")
+def walk(site, window):
+    """What is found on all pages, each of which is opened once: their widths on a phone, what axe says, who is asked."""
+    script = accessibility.source()
+    axe = accessibility.Axe(window, script) if script else None
+    window.theme(dark=False)
+    window.asked()
+    widths, found = {}, []
+    for path in site.paths:
+        window.resize(*PHONE)
+        window.visit(path)
+        widths[site.name(path)] = window.run("return document.documentElement.scrollWidth")
+        window.resize(*DESKTOP)
+        found += [f"{site.name(path)}: {one}" for one in (axe.violations() if axe else [])]
+    if axe:
+        axe.close()
+    return Walk(widths, found, window.requests())
+
+
+def test_axe_finds_nothing_on_any_page(walk):
+    if accessibility.source() is None:
+        pytest.skip("no axe here: install selenium-axe-python")
+    assert walk.found == []
+
+
+def test_pages_do_not_scroll_sideways_on_a_phone(walk):
+    assert len(walk.widths) > 40
+    assert {name: width for name, width in walk.widths.items() if width > PHONE[0]} == {}
+
+
+def test_no_page_asks_another_host_for_anything(walk):
+    assert walk.asked == []
+
+
+@pytest.mark.parametrize(("size", "dark"), [(DESKTOP, True), (PHONE, False), (PHONE, True)], ids=["dark", "phone", "dark phone"])
+def test_axe_finds_nothing_in_the_other_theme_and_on_a_phone(site, window, axe, size, dark):
+    window.resize(*size)
+    window.theme(dark=dark)
+    found = []
+    for name in SOME:
+        window.visit(site.root / name)
+        found += [f"{name}: {one}" for one in axe.violations()]
+    assert found == []
+
+
+def test_the_search_finds_without_a_network(site, window):
+    window.resize(*DESKTOP)
+    window.asked()
+    window.driver.get((site.root / "search.html").as_uri() + "?q=addVertex")
+    window.until("document.querySelectorAll('#search-results li a').length > 0")
+    assert window.requests() == []
