@@ -2,9 +2,10 @@
 
 What a page has beside its script stands in ``tutorials/solutions/NAME.md``, and is tested. Behind a title come runs: commands in a
 block ``sh``, and what they print in a block ``text``. Then each exercise has a heading, and its solution: text, runs, and blocks
-``diff`` that say how the script is changed for the runs behind them, ``pypoplar run NAME.py``. A diff has no line numbers: its
-lines are found in the script, where they must stand once. ``@@`` begins another place; behind ``--- FILE`` another file than the
-script is changed, and behind ``+++ FILE`` stands a new one. A line ``...`` of an output stands for any lines.
+``diff`` that say how the script is changed for the runs behind them, ``pypoplar run NAME.py``. A change before the exercises holds
+for all of them. A diff has no line numbers: its lines are found in the script, where they must stand once. ``@@`` begins another
+place; behind ``--- FILE`` another file than the script is changed, and behind ``+++ FILE`` stands a new one. A line ``...`` of an
+output stands for any lines.
 
 ``python docs/tutorial_pages.py [NAME ...]`` runs all commands, of the tutorials that are named, and writes what they print.
 """
@@ -117,6 +118,7 @@ def _place(name: str) -> Path:
 
 def _runs(text: str) -> Iterator[Run]:
     starts = [heading.start() for heading in re.finditer(r"^#+ ", text, re.M)]
+    always: tuple[str, ...] = ()
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         changes: list[str] = []
         commands, fresh = "", True
@@ -128,9 +130,11 @@ def _runs(text: str) -> Iterator[Run]:
                 commands = content
             elif kind == "text" and commands:
                 changed = any(line.startswith("pypoplar run ") for line in commands.splitlines())
-                yield Run(commands, tuple(changes) if changed else (), content, slice(block.start(2), block.end(2)))
+                yield Run(commands, (*always, *changes) if changed else (), content, slice(block.start(2), block.end(2)))
                 commands = ""
             fresh = kind != "diff"
+        if start == starts[0]:
+            always = tuple(changes)
 
 
 def apply(change: str, directory: Path, script: str) -> None:
@@ -176,11 +180,13 @@ def _alone(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(place)
-        scripts = str(resources.directory("tutorials"))
+        read = str(directory), str(resources.directory("tutorials"))
         for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith((str(directory), scripts)):
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(read):
                 del sys.modules[name]
-        linecache.clearcache()
+        for name in [*linecache.cache]:
+            if name.startswith(read):
+                del linecache.cache[name]
 
 
 def _pattern(line: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tutorial_modules import printed, tutorial_module
+from tutorial_modules import tutorial_module, tutorial_pages
 
 from pypoplar import FLOAT, HALF
 
@@ -20,21 +20,18 @@ def cycles_of_parts(text):
     return parts, int(re.search(r"^A step: ([\d,]+) cycles", text, re.MULTILINE)[1].replace(",", ""))
 
 
-def test_the_convolutional_network_trains_and_tells_its_cycles_by_layer_and_pass(capsys, monkeypatch, tmp_path):
-    page = tmp_path / "page.html"
-    arguments = (2, 20, "--tiles", 16, "--steps", 5, "--seed", STABLE, "--page", page)
-    text = "\n".join(printed(capsys, monkeypatch, "mnist_cnn", *arguments))
+def test_the_convolutional_network_trains_and_tells_its_cycles_by_layer_and_pass():
+    text = tutorial_pages().record("mnist_cnn").runs[0].printed  # which tests/tutorials/test_pages.py compares
     first, second = (float(loss) for loss in re.findall(r"loss ([\d.]+)", text))
     assert second < first
     parts, step = cycles_of_parts(text)
     assert set(parts) >= {"conv1", "pool1", "relu1", "conv2", "pool2", "relu2", "linear1", "relu3", "dropout", "linear2", "softmax"}
     assert all(all(parts[layer]) for layer in ("conv2", "linear1", "linear2"))  # forward, backward, update
     assert abs(sum(map(sum, parts.values())) - step) <= len(parts) * 3  # each is rounded
-    assert page.stat().st_size > 1e6
 
 
-def test_the_recurrent_network_learns_in_half_precision(capsys, monkeypatch):
-    text = "\n".join(printed(capsys, monkeypatch, "digits_lstm", 2, "--tiles", 16, "--half"))
+def test_the_recurrent_network_learns_in_half_precision():
+    text = tutorial_pages().record("digits_lstm").runs[0].printed
     accuracies = [float(share) for share in re.findall(r"kept aside ([\d.]+)%", text)]
     assert accuracies[-1] > 60
     parts, _ = cycles_of_parts(text)
@@ -48,14 +45,11 @@ def small_transformer():
     return tutorial
 
 
-def test_the_transformer_learns_in_half_precision_and_tells_its_cycles_by_layer_and_pass(capsys, tmp_path):
-    text = tmp_path / "text"
-    text.write_bytes(b"ten bytes\n" * 80)
-    small_transformer().main(["6", "--text", str(text), "--tiles", "8", "--steps", "5", "--rate", "0.03", "--half"])
-    printed = capsys.readouterr().out
-    losses = [float(loss) for loss in re.findall(r": loss ([\d.]+)", printed)]
+def test_the_transformer_learns_in_half_precision_and_tells_its_cycles_by_layer_and_pass():
+    text = tutorial_pages().record("transformer").runs[0].printed
+    losses = [float(loss) for loss in re.findall(r": loss ([\d.]+)", text)]
     assert losses[-1] < losses[0] / 2
-    parts, _ = cycles_of_parts(printed)
+    parts, _ = cycles_of_parts(text)
     assert set(parts) >= {"embedding", "attention1", "feedforward1", "norm", "linear", "softmax", "adamw"}
     assert all(parts["attention1"])
     assert all(parts["feedforward1"])
