@@ -16,7 +16,7 @@ MORE: dict[str, str] = {
     "info": "What belongs into a report of a fault.",
     "listing": "[Make a codelet fast](how-to/fast-codelet.md) reads one.",
     "summary": "[Find out why a program is slow](how-to/slow-program.md) goes by it, step by step.",
-    "trace": "Another view of the same profile is [its page](report.md).",
+    "trace": "[Read a profile](how-to/read-a-profile.md) has this and other ways to look at it.",
     "report": "[The page of a profile](report.md) tells what its views show.",
     "compare": "[Continuous integration](how-to/continuous-integration.md) ends with it.",
     "cache": "[Save and load](how-to/save-and-load.md) says what is in the cache.",

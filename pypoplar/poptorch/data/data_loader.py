@@ -173,7 +173,7 @@ class DataLoader(torch.utils.data.DataLoader):
         return batches if self._plan.joins in (None, 1) else combined(batches, self._plan.joins or 1, self._plan.drop_last)
 
     def terminate(self) -> None:
-        """End the thread that fetches ahead, and the processes that load; it cannot be iterated over again then."""
+        """End the thread that fetches ahead, and the processes that load. What fetched ahead cannot be iterated over again."""
         if self._accessor is not None:
             self._accessor.terminate()
         latest = self._latest and self._latest()

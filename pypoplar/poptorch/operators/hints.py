@@ -166,7 +166,7 @@ class NameScope:
     Raises
     ------
     PoplarTypeError
-        If it is no text.
+        If it is no text, or an empty one.
     """
 
     def __init__(self, name: str) -> None:
