@@ -194,9 +194,12 @@ def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) 
 @click.option("--steps", is_flag=True, help="Every step of the program with what it cost.")
 @click.option("--variables", is_flag=True, help="What variables and constants hold of each tile's memory.")
 @click.option("--top", type=click.IntRange(1), metavar="N", help="The N longest steps.")
+@click.option("--insights", is_flag=True, help="At the end in words: what could be gained where, and what to try.")
 @click.option("--json", "as_json", is_flag=True, help="For programs: the same figures, and the insights, as JSON.")
 @click.pass_obj
-def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool, top: int | None, as_json: bool) -> None:
+def summarize(
+    show_traceback: bool, profile: Path, steps: bool, variables: bool, top: int | None, insights: bool, as_json: bool
+) -> None:
     """Print the summary of PROFILE, a profile.pop or its directory, as Engine.printProfileSummary does."""
     with _short_errors(show_traceback):
         report = load_report(profile)
@@ -204,7 +207,8 @@ def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool,
             text = json_text(summary_values(report, top=top or TOP, all_steps=steps, variables=variables))
             click.echo(json.dumps(json.loads(text), indent=2))
         else:
-            click.echo(summary(report, {"showExecutionSteps": steps, "showVarStorage": variables}, top or 0), nl=False)
+            options = {"showExecutionSteps": steps, "showVarStorage": variables}
+            click.echo(summary(report, options, top or 0, with_insights=insights), nl=False)
 
 
 @main.command(short_help="Write a trace of a profile for the Perfetto UI.")

@@ -10,6 +10,7 @@ from profile_reports import full_report
 
 from pypoplar.cli import main
 from pypoplar.report.file.sqlite_file import save_report
+from pypoplar.report.insights.ranking import insight_data
 from pypoplar.report.perfetto.perfetto_trace import write_trace
 from pypoplar.report.text.summary import summary
 from pypoplar.report.text.summary_values import summary_values
@@ -42,6 +43,18 @@ def test_summary_prints_what_the_engine_would(run, profile):
 def test_summary_lists_the_longest_steps(run, profile):
     assert run("summary", "--top", 2, profile).stdout == summary(REPORT, top=2)
     assert run("summary", "--top", 0, profile).exit_code == 2
+
+
+def test_summary_ends_with_what_could_be_gained(run, profile):
+    before, _, told = run("summary", "--insights", profile).stdout.partition("\nInsights:\n")
+    assert before == summary(REPORT)
+    told = " ".join(told.split())
+    found = insight_data(REPORT)
+    assert found
+    for insight in found:
+        for key in ("title", "weight", "text", "advice"):
+            assert " ".join(insight[key].split()) in told
+    assert summary(evolve(REPORT, execution=None), with_insights=True).endswith("\nInsights: none\n")
 
 
 def test_summary_is_written_for_programs(run, profile):

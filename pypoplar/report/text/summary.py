@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 
 from pypoplar.braces import OPTIONS as NAMED_VALUES
 from pypoplar.braces import ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
 from pypoplar.report.escaping import escaped
+from pypoplar.report.insights.ranking import insights
 from pypoplar.report.ipu_links import between_ipus
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, longest_section, steps_section
@@ -17,16 +19,17 @@ from pypoplar.report.text.summary_memory import memory_section
 from pypoplar.report.text.text_columns import columns
 from pypoplar.spelling import nearest
 
+WIDTH = 120  # of lines that are sentences
 OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
 
 
-def summary(report: Report, options: Mapping[str, OptionValue] | None = None, top: int = 0) -> str:
+def summary(report: Report, options: Mapping[str, OptionValue] | None = None, top: int = 0, *, with_insights: bool = False) -> str:
     """The summary of `report`: target, graph, memory usage, and what running cost if the program has run.
 
     Options, each ``"true"`` or ``"false"``: ``"showVarStorage"`` adds variables and when they live, ``"showPerIpuMemoryUsage"``
     the memory of each IPU, ``"showExecutionSteps"`` the steps of the program; ``"showOptimizations"`` adds nothing, because the
     compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`. `top` adds so
-    many of the longest steps.
+    many of the longest steps, and `with_insights` at the end what the page of a profile says in words.
     """
     ordered(options, "the options of a summary", NAMED_VALUES)
     flags = read_options(options or {})
@@ -44,6 +47,8 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None, to
         lines += [line for section in sections if section for line in ("", *section)]
     if report.failed_runs:
         lines += ["", "Failed runs:", *(f"  {line}" for run in report.failed_runs for line in run.told())]
+    if with_insights:
+        lines += ["", *insights_section(report)]
     return escaped("\n".join(lines) + "\n")
 
 
@@ -56,6 +61,17 @@ def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:
             raise InvalidOption(f"printProfileSummary has no option {name!r}{hint}")
         flags[name] = read_flag(name, value)
     return flags
+
+
+def insights_section(report: Report) -> list[str]:
+    """What could be gained where, by what it could save at most, and what to try."""
+    lines = ["Insights:"]
+    for finding in insights(report):
+        share = f", {finding.share:.1%} of {'memory' if finding.of_memory else 'all cycles'} at most" if finding.share else ""
+        lines.append(f"  {finding.title} ({finding.weight}{share})")
+        for words in (finding.text, finding.advice):
+            lines += wrap(words, WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+    return lines if len(lines) > 1 else ["Insights: none"]
 
 
 def target_section(target: ReportTarget) -> list[str]:

@@ -80,7 +80,8 @@ def achieved(execution: Execution, target: ReportTarget) -> float:
 
 def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
     """Vertex types by their worker slots, the most first, with what priced them."""
-    types = sorted(execution.cycles_by_vertex_type.items(), key=lambda entry: (-entry[1].cycles, entry[0]))
+    used = [entry for entry in execution.cycles_by_vertex_type.items() if entry[1].instances]
+    types = sorted(used, key=lambda entry: (-entry[1].cycles, entry[0]))
     priced = {vertex_type.name: pricing(vertex_type.priced_by) for vertex_type in compilation.vertex_types}
     labels = [f"{name} ({counted(cost.instances, 'instance')}):" for name, cost in types]
     cycles = [f"{cost.cycles:,}" for _, cost in types]

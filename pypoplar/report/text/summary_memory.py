@@ -55,7 +55,8 @@ def vertex_data(compilation: Compilation) -> list[str]:
         if not table:
             continue
         by_type = table is memory.vertex_data_by_type
-        entries = sorted(table.items(), key=lambda entry: (-entry[1], entry[0])) if by_type else list(table.items())
+        used = [entry for entry in table.items() if entry[1] or not by_type]
+        entries = sorted(used, key=lambda entry: (-entry[1], entry[0])) if by_type else used
         lines.append(f"    {title}")
         lines += columns([(f"{name if by_type else words(name).capitalize()}:", size(count)) for name, count in entries], 6)
     return lines
