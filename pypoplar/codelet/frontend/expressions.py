@@ -397,10 +397,17 @@ class Expressions(Translation, ABC):
         if isinstance(condition, Literal):
             return self.value(node.body if condition.value else node.orelse)
         with self.block() as then:
-            yes = self.number(node.body)
+            yes = self._choice(node.body)
         with self.block() as orelse:
-            no = self.number(node.orelse)
+            no = self._choice(node.orelse)
         return self._either(node, condition, (then, yes, node.body), (orelse, no, node.orelse))
+
+    def _choice(self, node: ast.expr) -> Number:
+        """What a conditional expression gives if its condition is known at run time only."""
+        value = self.value(node)
+        if isinstance(value, Weak | Local | Literal):
+            return value
+        self.refuse(node, f"a conditional expression chooses between numbers, got {self.described(value)}, or write if and else")
 
     def _boolean(self, node: ast.BoolOp) -> Number:
         """``a and b`` as a value: the operand at which Python would stop."""

@@ -142,6 +142,11 @@ REFUSED = [  # code, what the caret is under, message
     ("t = MATRIX", "MATRIX", f"MATRIX {TWO}: MATRIX[r][c]"),
     ("t = MATRIX[0:1]", "MATRIX[0:1]", f"MATRIX {TWO}: MATRIX[r][c]"),
     ("self.out = MATRIX[0]", "MATRIX[0]", "expected a number, got a vector, MATRIX[0]; index it"),
+    (
+        "row = self.x if self.count > 0 else self.rows[0]\nself.out = row[0]",
+        "self.x",
+        "a conditional expression chooses between numbers, got a vector, self.x; index it, or write if and else",
+    ),
     ("self.out = TAPS", "TAPS", "expected a number, got a vector, TAPS; index it"),
     ("self.out = TAPS[-1]", "-1", "index -1: device code has no negative indices; write len(...) - 1"),
     ("self.out = TAPS[0, 1]", "0, 1", "a list field is indexed row by row: self.rows[r][c]"),
