@@ -4,7 +4,10 @@ import re
 
 import pytest
 import torch
-from tutorial_modules import printed, tutorial_module
+from tutorial_modules import printed, tutorial_module, tutorial_pages
+
+PAGES = tutorial_pages()
+RUNS = [(name, number) for name in ("poptorch_lstm", "poptorch_bert") for number in range(len(PAGES.record(name).runs))]
 
 
 @pytest.fixture
@@ -38,3 +41,11 @@ def test_bert_trains_as_in_pytorch(run):
         optimizer.step()
     assert losses(lines) == [pytest.approx(float(loss.detach()), rel=1e-3)]
     assert lines[-1].startswith("Words told right: ")
+
+
+@pytest.mark.parametrize(("name", "number"), RUNS)
+def test_a_command_prints_what_its_page_shows(name, number):
+    record = PAGES.record(name)
+    run = record.runs[number]
+    printed = record.run(run)
+    assert PAGES.agrees(run.printed, printed), f"run: python docs/tutorial_pages.py {name}\n{run.commands}printed:\n{printed}"
