@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
@@ -12,6 +14,7 @@ from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Execution, step_number
 from pypoplar.report.insights.compute_savings import ComputeSavings, StepSavings
 from pypoplar.report.insights.insight import TOLD, Insight, shown, weigh
+from pypoplar.report.line_profile import LineCost, SourceLine
 from pypoplar.report.plurals import counted
 from pypoplar.report.report import Compilation, Report
 from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles
@@ -87,15 +90,55 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     if execution is None or not slots or not execution.totalCycles.total:
         return None
     name = _dearest(execution)
+    line, divides = _dearest_line(execution, name), _dividing_lines(execution, name)
     text = f"The {counted(costs[name].instances, 'vertex', 'vertices')} of {shown(name)} take {costs[name].cycles:,} worker slots,"
     text += f" {costs[name].cycles / slots:.1%} of all vertices' slots."
+    if line is not None:
+        text += f" {line.share:.1%} of them go to {_told(line.source)}."
     bound = _bound(report.compilation, execution, name)
     if bound is not None:
         text += f" Hand-written code could do with {bound:,}."
     advice = "Look at its inner loop first: what runs once per element is worth moving out, and half halves the bytes it loads."
+    if divides:
+        dearest = max(divides, key=lambda one: one.slots)
+        place = "This line divides" if dearest == line else f"In {_told(dearest.source)} it divides"
+        advice = (
+            f"{place} with a remainder, which is a subroutine of hundreds of slots each time. A power of two that the code names"
+            " takes one; for one that it does not, write `&` and `>>`; or count the remainder along with the loop."
+        )
     title = f"Most expensive vertex type: {shown(name)}"
     share, lines = saved_by_code(report.compilation, execution), lines_link(execution, type=name)
     return Insight("dearest_vertex_type", weigh(share), title, text, advice, "vertices", share, lines=lines)
+
+
+_SUBROUTINE = 100  # slots: from so many on, `%` and `//` are functions of software
+_TOLD_LINE = 0.25  # share of a vertex type's slots from which its dearest line is told
+
+
+def _dearest_line(execution: Execution, name: str) -> LineCost | None:
+    """The line that takes the most slots of a vertex type, if it takes a good part of them and is known."""
+    if execution.lines is None or name not in execution.lines.vertex_types:
+        return None
+    dearest = max(execution.lines.lines(name), key=lambda line: line.slots, default=None)
+    return dearest if dearest is not None and dearest.share >= _TOLD_LINE else None
+
+
+def _dividing_lines(execution: Execution, name: str) -> list[LineCost]:
+    """The lines of a vertex type that divide with a remainder, by a function of software."""
+    lines = execution.lines
+    if lines is None or name not in lines.vertex_types:
+        return []
+    (text,) = (text for text in lines.texts if text.vertex_type == name)
+    most = [0] * len(text.lines)  # slots of one execution
+    for part in (part for block in text.blocks for part in block):
+        most[part.line] = max(most[part.line], part.slots)
+    costs = zip(lines.lines(name), most, strict=True)
+    return [line for line, slots in costs if line.slots and slots >= _SUBROUTINE and re.search(r"%|//", line.source.text)]
+
+
+def _told(line: SourceLine) -> str:
+    """A line with its text: ``line 20 of slow.py, `where = self.keys[i] % self.classes` ``."""
+    return f"line {line.line} of {Path(line.file).name}, `{line.text.strip()}`"
 
 
 def _dearest(execution: Execution) -> str:
@@ -104,10 +147,15 @@ def _dearest(execution: Execution) -> str:
 
 
 def saved_by_code(compilation: Compilation, execution: Execution) -> float:
-    """Share of the total that the code of the dearest vertex type could save at most: down to its bound where that is known."""
+    """Share of the total that the code of the dearest vertex type could save at most: down to its bound where that is known.
+
+    Divisions with a remainder can mostly be written in another way, so that their lines are not part of the bound here.
+    """
     costs, name = execution.cycles_by_vertex_type, _dearest(execution)
     bound = _bound(compilation, execution, name)
     saved = costs[name].cycles - (bound or 0)
+    if bound:
+        saved = min(costs[name].cycles, saved + sum(line.bound or 0 for line in _dividing_lines(execution, name)))
     return (
         ComputeSavings.of(execution).sum("left") * saved / sum(cost.cycles for cost in costs.values()) / execution.totalCycles.total
     )

@@ -1,5 +1,7 @@
 """Each rule on a program that is made for its fault, and on the same program without it."""
 
+import re
+
 import numpy as np
 import pytest
 from engine_builder import Bench, tiny
@@ -34,6 +36,32 @@ class WorkInHalf(Vertex):
     def compute(self) -> None:
         for _ in range(self.rounds):
             self.x = self.x * 1.5 + 1.0
+
+
+class Remainders(Vertex):
+    """Remainders by a number that only the vertex knows, or by one that the code names."""
+
+    x: InOut[INT]
+    rounds: INT
+
+    def compute(self) -> None:
+        total = 0
+        for i in range(self.rounds):
+            total += i % self.rounds
+        self.x = total
+
+
+class Masks(Vertex):
+    """As `Remainders`, by a power of two that the code names."""
+
+    x: InOut[INT]
+    rounds: INT
+
+    def compute(self) -> None:
+        total = 0
+        for i in range(self.rounds):
+            total += i % 64
+        self.x = total
 
 
 class Gather(Vertex):
@@ -199,6 +227,20 @@ def test_where_all_tiles_compute_none_is_unused(bench):
 
 def test_the_dearest_vertex_type_is_told(bench):
     assert found(bench, even(bench))["dearest_vertex_type"].title.endswith('vertex type: "Work"')
+
+
+def test_a_division_by_what_no_code_names_is_told_with_its_line(bench):
+    of_lines = {"autoReport.outputExecutionProfile": "true"}
+    finding = found(bench, work(bench, {tile: [500] * WORKERS for tile in range(TILES)}, Remainders, INT), options=of_lines)[
+        "dearest_vertex_type"
+    ]
+    assert finding.weight == "grave"
+    assert re.search(r" 9\d\.\d% of them go to line \d+ of test_programs\.py, `total \+= i % self\.rounds`\. Hand", finding.text)
+    assert finding.advice.startswith("This line divides with a remainder, which is a subroutine")
+    masks = found(bench, work(bench, {tile: [500] * WORKERS for tile in range(TILES)}, Masks, INT), options=of_lines)[
+        "dearest_vertex_type"
+    ]
+    assert "divides" not in masks.advice
 
 
 def test_vertices_that_hardly_cost_anything_are_not_told(bench):
