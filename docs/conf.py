@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "public_names",
+    "themed_pictures",
     "torch_names",
 ]
 exclude_patterns = ["_build"]
