@@ -3,7 +3,7 @@
 Annotations are resolved to the modules that define what they name; the reference has each public name once, under the module that
 users import it from. A type that is not public shows its name without a link, and those of other projects do, since the site
 asks no other host for anything. What stands in single backquotes links where it is a public name, and is code where it is not:
-an argument, a word of a language.
+an argument, a word of a language. A word such as `of` is no link to a method of that name in another module.
 """
 
 from __future__ import annotations
@@ -86,12 +86,20 @@ def _public(objects: dict[str, Any], target: str) -> str | None:
     """The name under which the reference has what `target` names."""
     if target in objects:
         return target
+    if target.partition(".")[0] in OTHERS:
+        return None
     last = target.rpartition(".")[2]
     named = [name for name in objects if name.rpartition(".")[2] == last]
     if target.startswith("pypoplar."):
         meant = _defined(target)
         named = [name for name in named if _defined(name) is meant]
     return min(named, key=len) if named else None
+
+
+def _is_a_word(target: str, name: str, module: str | None) -> bool:
+    """Whether a text has a word like `of` that is also the name of a method somewhere else."""
+    owner = _defined(name.rpartition(".")[0])
+    return target.islower() and "." not in target and isinstance(owner, type) and not name.startswith(f"{module}.")
 
 
 def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
@@ -101,7 +109,7 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
     target = node["reftarget"]
     domain = env.domains.python_domain
     name = _public(domain.objects, target)
-    if name is not None:
+    if name is not None and not (node["reftype"] == "obj" and _is_a_word(target, name, node.get("py:module"))):
         found = domain.objects[name]
         return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, name)
     if (
@@ -119,6 +127,9 @@ def prefer(app: Sphinx, doctree: nodes.document) -> None:
     for node in doctree.findall(pending_xref):
         if node.get("refdomain") == "py" and node.get("py:module") != "pypoplar.pva":
             node["reftarget"] = PREFERRED.get(node["reftarget"], node["reftarget"])
+        behind = node.next_node(descend=False, siblings=True)
+        if node["reftarget"] == "Sequence" and behind is not None and behind.astext() == "[":
+            node["reftarget"] = "collections.abc.Sequence"  # a program has no types of elements
 
 
 KEPT = "\N{MODIFIER LETTER COLON} "  # in place of a colon until sections are made

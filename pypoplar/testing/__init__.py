@@ -1,4 +1,4 @@
-"""For the unit tests of programs that use pypoplar.
+"""For the unit tests of programs that use pypoplar, such as this::
 
     from pypoplar import testing
 
