@@ -1,4 +1,6 @@
-"""For the unit tests of programs that use pypoplar, such as this::
+"""For the unit tests of programs that use pypoplar.
+
+A test of a vertex::
 
     from pypoplar import testing
 
