@@ -20,6 +20,7 @@ NOT_RUN = {
     "python3 -m venv": "it makes an environment; .ci/run does that, with both commands of the README",
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }
+LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS"}  # pytest prints otherwise where one is set
 PROFILES = {"docs/report.md": ("PROFILE", "BEFORE", "AFTER")}  # what a page calls the user's
 FORMS_FOR = (
     "pypoplar ",
@@ -79,8 +80,7 @@ class Shell:
         }.items():
             (tools / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
             (tools / name).chmod(0o755)
-        environment = unmeasured()
-        del environment["PYTEST_CURRENT_TEST"]
+        environment = {name: value for name, value in unmeasured().items() if name not in LEFT_OUT}
         self.environment = {
             **environment,
             "PATH": f"{tools}:{environment['PATH']}",
