@@ -14,7 +14,7 @@ MORE: dict[str, str] = {
     "tutorial": "[The tutorials](tutorials.md) are pages too, and so are the programs of [the gallery](gallery.md).",
     "docs": "These pages, for the version that is installed.",
     "info": "What belongs into a report of a fault.",
-    "listing": "It runs FILE, which may print. [Make a codelet fast](how-to/fast-codelet.md) reads a listing.",
+    "listing": "[Make a codelet fast](how-to/fast-codelet.md) reads a listing.",
     "summary": "[Find out why a program is slow](how-to/slow-program.md) goes by its steps, insights and source lines.",
     "trace": "[Read a profile](how-to/read-a-profile.md) has this and other ways to look at it.",
     "report": "[The page of a profile](report.md) tells what its views show.",

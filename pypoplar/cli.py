@@ -170,8 +170,8 @@ def info() -> None:
 def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) -> None:
     """Show the bundles that the lines of CODELET in FILE.py become, with their slots, and how its loops go round.
 
-    An instance of a template is written as in addVertex: "Scale<float>". Without CODELET, all codelets of the file are shown; if
-    one of them cannot be translated, the exit code is 1.
+    The file is run first, as an import runs it. An instance of a template is written as in addVertex: "Scale<float>". Without
+    CODELET, all codelets of the file are shown; if one of them cannot be translated, the exit code is 1.
     """
     with _short_errors(show_traceback), _modules_beside(file):
         try:
