@@ -1,24 +1,30 @@
-"""Settings of all tests: laws draw the same examples every time, without time limits; no options from the outside."""
+"""Settings of all tests: which examples laws draw, without time limits; no options from the outside."""
 
 import os
 import signal
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, settings
-from law_examples import FEWEST, USUAL, draw_no_constants_of_the_code
+from law_examples import SEED, commit_seed, load_profile
 
-COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("project", **COMMON, max_examples=USUAL, derandomize=True, database=None)
-settings.register_profile("few", settings.get_profile("project"), max_examples=FEWEST)
-settings.register_profile("thorough", **COMMON, max_examples=10_000, derandomize=False, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
-if settings().derandomize:
-    draw_no_constants_of_the_code()
+PROFILE = load_profile()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
+def pytest_configure(config):
+    """Under the profile `ci` every commit draws examples of its own."""
+    if PROFILE == "ci" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = commit_seed(config.rootpath)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how a run that draws from a seed is run again, whether it was quiet or not."""
+    if PROFILE == "ci":
+        terminalreporter.write_line(f"Laws were drawn with HYPOTHESIS_PROFILE=ci {SEED}={config.option.hypothesis_seed}")
 
 
 MEASURED = 1  # set of parameters of a test

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from copy_programs import CopyProgram
 from engine_builder import Bench, everywhere
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
@@ -60,7 +60,7 @@ def test_programs_give_the_same_in_the_same_memory_and_no_more_cycles(ipus, seed
         assert all(taken <= other for taken, other in zip(cycles, most, strict=True))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seed=SEEDS)
 def test_programs_give_the_same_where_elements_are_recorded_and_unwritten_ones_are_errors(seed):
     program = CopyProgram(random.Random(seed), machine(1))
@@ -69,7 +69,7 @@ def test_programs_give_the_same_where_elements_are_recorded_and_unwritten_ones_a
         assert program.outcome(merged, "native")[0] == program.outcome(single, "native")[0]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seed=SEEDS)
 def test_a_saved_program_does_the_same(seed):
     program = CopyProgram(random.Random(seed), machine(2))
@@ -114,7 +114,7 @@ def test_a_step_takes_no_more_of_anything_than_its_copies_one_by_one(ipus, seed)
 
 
 @pytest.mark.parametrize("ipus", [1, 2])
-@settings(max_examples=60)
+@examples(60)
 @given(seed=SEEDS)
 def test_messages_have_the_name_of_their_copy(ipus, seed):
     """Every copy of these programs has a name of its own."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, Interval, PoplarTypeError, popops
@@ -66,7 +67,7 @@ def test_a_range_on_the_whole_machine():
     np.testing.assert_array_equal(read["t"], np.arange(5, 100_005))
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(
     st.lists(st.integers(-1, 12), max_size=9),
     st.integers(0, 11),

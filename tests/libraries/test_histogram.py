@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, PoplarTypeError, Target, popops
@@ -19,7 +20,7 @@ def counts(values, levels, absolute=False):
     return np.bincount(place.reshape(-1), minlength=len(levels) + 1)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=2),
     st.integers(1, 9),

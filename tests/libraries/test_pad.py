@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import new_graph, run, variable
 
 from pypoplar import FLOAT, INT, PoplarIndexError, PoplarTypeError, popops
@@ -33,7 +34,7 @@ def valid(sizes):
     return all(min(low, up, low + up) + size >= 0 for size, low, up in sizes)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(sizes_and_pads.filter(valid), st.sampled_from([None, *Type]), st.sampled_from(list(MappingMethod)), st.booleans())
 def test_padding_is_numpys(sizes, type, method, as_tensor):
     graph, device = new_graph(4)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import run, variable
 
 from pypoplar import (
@@ -421,7 +422,7 @@ bounds = st.floats(-60000, 60000) | st.floats(-1e-6, 1e-6) | st.floats(-1e-44, 1
 intervals = st.tuples(bounds, bounds).map(sorted)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sampled_from([FLOAT, HALF]), intervals, st.floats(-0.5, 0.5, width=32))
 def test_scales_and_offsets_keep_numbers_within_the_interval(type, interval, number):
     low, high = interval
@@ -448,7 +449,7 @@ def test_no_number_lies_outside_its_interval():
 # layouts
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(st.lists(st.integers(0, 7), max_size=3), st.sampled_from([1, 4, 13]))
 def test_results_have_the_shape_and_the_mapping_of_the_reference_empty_ones_as_well(shape, tiles):
     graph, device = machine(tiles)

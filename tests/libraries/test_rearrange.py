@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import (
@@ -31,7 +32,7 @@ TARGET = Target.createIPUTarget(1, 8, "bow")
 rearrange = popops.rearrange
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.lists(st.integers(0, 4), max_size=2),
     st.integers(1, 9),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption, MissingFeature
@@ -195,7 +196,7 @@ def optimizers(draw):
     return kind, numbers(), numbers(), {name: draw(st.booleans()) for name in FLAGS[kind]}
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(optimizers(), st.booleans())
 def test_drawn_settings(drawn, variable):
     kind, first, second, flags = drawn

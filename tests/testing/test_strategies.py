@@ -3,9 +3,9 @@
 from math import prod
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from law_examples import examples
+from law_examples import always, examples
 
 from pypoplar import FLOAT, INT, Graph, testing
 from pypoplar.target import Target
@@ -65,7 +65,7 @@ def test_a_random_view_copies_what_numpy_copies(data):
 def test_every_step_of_a_view_can_be_drawn():
     drawn = set()
 
-    @settings(max_examples=500)
+    @always(500)
     @given(shapes.flatmap(lambda shape: strategies.views(shape, 6)))
     def collect(view):
         drawn.update(name for name, _ in view.steps)

@@ -6,8 +6,9 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 from codelet_rig import codelet_of, priced_codelet, run, vertex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from native_rig import Memory, run_native
 
 from pypoplar import (
@@ -111,7 +112,7 @@ def products(draw, most=9, most_columns=40):
 
 
 @given(st.sampled_from(TYPES), products(), st.integers(0, 2**32 - 1), st.integers(0, 2))
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_both_engines_and_the_host_multiply_alike_to_the_bit(types, sizes, seed, more):
     out, a, b = vectors(np.random.default_rng(seed), types, sizes, more)
     found = run(PRODUCTS[types], out=out, a=a, b=b, **numbers(*sizes))
@@ -120,7 +121,7 @@ def test_both_engines_and_the_host_multiply_alike_to_the_bit(types, sizes, seed,
 
 
 @given(st.sampled_from(TYPES), st.integers(1, 40), st.integers(1, 70), st.integers(1, 150), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_tiles_of_every_size_add_in_order(types, rows, depth, columns, seed):
     """Machine code alone, against whole rows of NumPy's sums: each step of the depth for all elements at once."""
     sizes = (0, rows, depth, columns, columns, depth, columns)
@@ -134,7 +135,7 @@ def test_tiles_of_every_size_add_in_order(types, rows, depth, columns, seed):
 
 
 @given(st.sampled_from(TYPES), products(5, 6), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_what_is_looked_after_at_each_access_changes_no_bit(types, sizes, seed):
     out, a, b = vectors(np.random.default_rng(seed), types, sizes)
     fields = {"out": out, "a": a, "b": b, **numbers(*sizes)}
@@ -179,7 +180,6 @@ OVERLAPPING = vertex(
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 6), st.integers(0, 2**32 - 1))
-@settings(deadline=None)
 def test_an_element_that_is_written_and_read_is_read_as_the_loops_find_it(o, p, q, s, seed):
     x = np.random.default_rng(seed).integers(-3, 4, 60).astype(np.float32)
     found = run(OVERLAPPING, x=x, o=o, p=p, q=q, s=s)
@@ -306,7 +306,7 @@ def test_no_product_is_faster_than_the_unit():
 
 
 @given(st.sampled_from(TYPES), products(5, 20))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_both_engines_count_the_same_work(types, sizes):
     out, a, b = vectors(np.random.default_rng(0), types, sizes)
     _, rows, depth, columns, *_ = sizes

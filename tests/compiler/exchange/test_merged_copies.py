@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from copy_programs import CopyProgram
 from engine_builder import tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from passes_builder import Builder, all_used
 
 from pypoplar import FLOAT, HALF, Graph, compileGraph
@@ -75,7 +76,7 @@ def merged(graph, programs, options):
 
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
-@settings(max_examples=40)
+@examples(40)
 @given(seed=SEEDS, limit=st.sampled_from([0, 4, 16, "unlimited"]))
 def test_a_run_is_cut_where_a_copy_depends_on_one_of_its_step(at_once, seed, limit):
     program = CopyProgram(random.Random(seed), tiny(4))

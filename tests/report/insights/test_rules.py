@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from page_reports import LIMIT, compute, exchange, memory, report, variables
 from profile_reports import reports
 
@@ -412,7 +413,7 @@ def test_names_are_said_as_they_are():
     assert name in finding.title
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(reports())
 def test_reports_of_any_form_have_findings_of_at_most_the_whole(any_report):
     findings = insights(any_report)
