@@ -16,6 +16,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+OF_THE_BROWSER = ("chrome:", "chrome-extension:", "chrome-untrusted:", "devtools:")  # pages of its own, such as that of a new tab
 WAIT = 300  # seconds for a page to come to rest; a slow machine is not an error
 
 
@@ -24,6 +25,14 @@ def missing() -> str:
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         return "no Chromium here: install chromium and chromium-driver"
     return ""
+
+
+def asked_by_pages(log: list[dict[str, Any]]) -> list[str]:
+    """The addresses in a log of what was asked for; not what the browser's own pages ask for."""
+    events = [json.loads(entry["message"])["message"] for entry in log]
+    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    addresses: list[str] = [one["request"]["url"] for one in sent if not one["documentURL"].startswith(OF_THE_BROWSER)]
+    return [address for address in addresses if not address.startswith(OF_THE_BROWSER)]
 
 
 class Browser:
@@ -105,17 +114,17 @@ class Browser:
         return entries
 
     def console(self) -> list[str]:
-        """What the console has said since the last call."""
-        return [entry["message"] for entry in self.log("browser")]
+        """What the console has said since the last call of pages that were opened."""
+        messages: list[str] = [entry["message"] for entry in self.log("browser")]
+        return [message for message in messages if not message.startswith(OF_THE_BROWSER)]  # it begins with the page's address
 
     def asked(self) -> list[str]:
-        """All addresses that were asked for since the last call."""
-        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        """All addresses that pages which were opened have asked for since the last call."""
+        return asked_by_pages(self.log("performance"))
 
     def requests(self) -> list[str]:
-        """Addresses of other hosts that were asked for since the last call."""
-        return [address for address in self.asked() if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
+        """Addresses of other hosts that pages have asked for since the last call."""
+        return [address for address in self.asked() if not address.startswith(("file:", "data:", "blob:", "about:"))]
 
     def files(self) -> list[Path]:
         """Files that were read since the last call."""

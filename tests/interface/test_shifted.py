@@ -53,9 +53,10 @@ def test_every_number_is_another_one(folder, request):
 
 
 @pytest.mark.no_cover
-def test_both_engines_faults_streams_and_saved_executables_work_with_other_numbers(folder):
+@pytest.mark.parametrize("file", TESTS)
+def test_both_engines_faults_streams_and_saved_executables_work_with_other_numbers(folder, file):
     """Damage to a file's bytes and options has no such numbers."""
-    done = run_python(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS, "-k", "not damaged and not flipped")
+    done = run_python(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file, "-k", "not damaged and not flipped")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 

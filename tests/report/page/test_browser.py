@@ -1,9 +1,11 @@
 """The page in headless Chromium: every view draws, nothing is loaded, nothing of the user's is executed."""
 
+import json
+
 import numpy as np
 import pytest
 from attrs import evolve
-from page_browser import browser
+from page_browser import asked_by_pages, browser
 from page_reports import compute, events, exchange, memory, messages, ran_without_steps, report, two_ipus, variables
 from profile_reports import deepest_report
 from selenium.webdriver.common.action_chains import ActionChains
@@ -103,6 +105,19 @@ def quiet(window):
     assert window.console() == []
     assert window.requests() == []
     return True
+
+
+def test_what_the_browser_asks_for_itself_is_told_from_what_a_page_asks_for(window, tmp_path):
+    path = tmp_path / "asking.html"
+    path.write_text("<img src='http://127.0.0.1:9/picture.png'><script>console.error('a word')</script>")
+    for address in ("chrome://new-tab-page/", "chrome-untrusted://new-tab-page/one-google-bar?paramsencoded=", path.as_uri()):
+        window.driver.get(address)
+    log = window.log("performance")
+    asking = {json.loads(entry["message"])["message"]["params"].get("documentURL", "").partition(":")[0] for entry in log}
+    assert {"chrome", "chrome-untrusted", "file"} <= asking
+    assert asked_by_pages(log) == [path.as_uri(), "http://127.0.0.1:9/picture.png"]
+    said = {message.partition(" ")[0] for message in window.console()}
+    assert said == {path.as_uri(), "http://127.0.0.1:9/picture.png"}
 
 
 @pytest.mark.parametrize("view", VIEWS)
