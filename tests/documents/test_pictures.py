@@ -44,6 +44,7 @@ def drawn(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SHOWN))
 def test_a_picture_shows_what_the_program_draws(drawn, name):
     shown, apart = drawn[name]

@@ -80,6 +80,7 @@ def test_pages_and_styles_name_no_other_host_to_load_from(site):
     assert [one for one in loaded if elsewhere(one[1])] == []
 
 
+@pytest.mark.slow
 def test_the_start_page_is_small_with_all_that_it_loads(site, window):
     window.files()
     for dark in (False, True):
@@ -111,21 +112,25 @@ def walk(site, window):
     return Walk(widths, found, window.requests())
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_on_any_page(walk):
     if accessibility.source() is None:
         pytest.skip("no axe here: install selenium-axe-python")
     assert walk.found == []
 
 
+@pytest.mark.slow
 def test_pages_do_not_scroll_sideways_on_a_phone(walk):
     assert len(walk.widths) > 40
     assert {name: width for name, width in walk.widths.items() if width > PHONE[0]} == {}
 
 
+@pytest.mark.slow
 def test_no_page_asks_another_host_for_anything(walk):
     assert walk.asked == []
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_in_the_dark_and_on_a_phone(site, window, axe):
     found = []
     for name in SOME:
@@ -138,6 +143,7 @@ def test_axe_finds_nothing_in_the_dark_and_on_a_phone(site, window, axe):
     assert found == []
 
 
+@pytest.mark.slow
 def test_the_search_finds_without_a_network(site, window):
     window.resize(*DESKTOP)
     window.asked()

@@ -94,6 +94,7 @@ def test_the_overview_has_a_row_a_section_and_a_picture_of_every_script():
         (png if picture.suffix == ".png" else svg)(picture)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_script_of_the_usual_size_prints_what_its_page_shows(name):
     pages = tutorial_pages()

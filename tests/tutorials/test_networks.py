@@ -97,6 +97,7 @@ def assert_same_weights(pairs):
         assert np.linalg.norm(ours - theirs) < 1e-3 * np.linalg.norm(theirs)
 
 
+@pytest.mark.slow
 def test_the_convolutional_network_has_the_losses_of_pytorch(torch):
     tutorial = tutorial_module("mnist_cnn")
     images, labels, *_ = tutorial.load(None, 100)
@@ -121,6 +122,7 @@ def test_the_convolutional_network_has_the_losses_of_pytorch(torch):
     assert_same_weights([(ours, theirs.detach().numpy()) for ours, theirs in pairs(trainer.read())])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type", "error"), [(FLOAT, 1e-3), (HALF, 0.03)])
 def test_the_recurrent_network_has_the_losses_of_pytorch(torch, type, error):
     tutorial = tutorial_module("digits_lstm")
@@ -205,6 +207,7 @@ def encoder_of_pytorch(torch, tutorial):
     return network, pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type", "error"), [(FLOAT, 1e-3), (HALF, 0.03)])
 def test_the_transformer_has_the_losses_of_pytorch(torch, type, error):
     tutorial, batch, rate = small_transformer(), 4, 0.003

@@ -9,11 +9,19 @@ from pypoplar import resources
 
 PAGES = tutorial_pages()
 WITHOUT_TORCH = [name for name in PAGES.recorded() if not name.startswith("poptorch_")]  # tests/poptorch runs the others
+NETWORKS = {"digits_lstm", "mnist_cnn", "transformer"}  # which train
 
 
-@pytest.mark.parametrize(
-    ("name", "number"), [(name, number) for name in WITHOUT_TORCH for number in range(len(PAGES.record(name).runs))]
-)
+def commands():
+    """The commands of every page: the name of the page, and the command's number."""
+    return [
+        pytest.param(name, number, marks=[pytest.mark.slow] if name in NETWORKS else [])
+        for name in WITHOUT_TORCH
+        for number in range(len(PAGES.record(name).runs))
+    ]
+
+
+@pytest.mark.parametrize(("name", "number"), commands())
 def test_a_command_prints_what_its_page_shows(name, number):
     record = PAGES.record(name)
     run = record.runs[number]

@@ -48,6 +48,8 @@ for (let at = 0; at < pixels.length; at += 4) found.add(pixels[at] * 65536 + pix
 return found.size;
 """
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory):

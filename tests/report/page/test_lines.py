@@ -43,6 +43,7 @@ def quiet(window):
     return window.console() == [] and window.requests() == []
 
 
+@pytest.mark.slow
 def test_lines_show_slots_share_compiled_bound_and_runs(show):
     window = show(full_report())
     assert window.run(CELLS) == [
@@ -60,6 +61,7 @@ def test_lines_show_slots_share_compiled_bound_and_runs(show):
     assert quiet(window)
 
 
+@pytest.mark.slow
 def test_a_row_opens_its_codelet_and_the_address_keeps_it(show):
     window = show(full_report())
     window.run("document.querySelectorAll('#panel-lines tbody tr.pick')[1].click()")
@@ -71,6 +73,7 @@ def test_a_row_opens_its_codelet_and_the_address_keeps_it(show):
     assert quiet(window)
 
 
+@pytest.mark.slow
 def test_lines_of_one_compute_set_are_a_choice(show):
     profile = full_lines()
     more = VertexGroup("again", "Multiply<float>", 8, 100, (0, 0, 25))
@@ -85,6 +88,7 @@ def test_lines_of_one_compute_set_are_a_choice(show):
     assert quiet(window)
 
 
+@pytest.mark.slow
 def test_a_compute_set_without_a_name_is_one_of_them(show):
     profile = full_lines()
     more = VertexGroup("", "Multiply<float>", 8, 100, (0, 0, 25))
@@ -100,12 +104,14 @@ def test_a_compute_set_without_a_name_is_one_of_them(show):
     assert quiet(window)
 
 
+@pytest.mark.slow
 def test_scalar_prices_have_no_columns_of_compiled_code(show):
     window = show(with_lines(evolve(full_lines(), compiled=False)))
     assert "Bound" not in window.text("#panel-lines")
     assert window.run(CELLS)[1] == ["1,728", "19.2 %", "144", "7", "def compute(self):"]
 
 
+@pytest.mark.slow
 def test_steps_vertex_types_and_insights_lead_to_their_lines(show):
     shown = full_report()
     window = show(shown, "#steps?step=1")
@@ -134,11 +140,13 @@ def test_insights_have_no_way_to_lines_that_are_not_known():
     assert not any(insight.lines for insight in insights(without))
 
 
+@pytest.mark.slow
 def test_a_run_without_lines_says_how_to_get_them(show):
     window = show(report(compute("even", 0, [100] * 4)))
     assert "No cycles by source line: set the engine option autoReport.all" in window.text("#panel-lines")
 
 
+@pytest.mark.slow
 def test_a_type_that_did_not_run_is_said(show):
     window = show(full_report(), "#lines?type=None")
     assert "No vertex of the type None was executed" in window.text("#panel-lines")
@@ -154,6 +162,7 @@ def test_compute_sets_beyond_the_most_are_only_in_the_sum():
     assert sum(multiply["costs"]["slots"]) == 100 * (MOST_SETS + 5)
 
 
+@pytest.mark.slow
 def test_names_and_code_are_text_and_nothing_more(show):
     hostile = "</script><img src=x onerror=alert(1)> \"q\" 'q' & <b>bold</b> \udc80 "
     window = show(made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: hostile + name))

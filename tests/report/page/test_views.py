@@ -71,6 +71,7 @@ def test_a_view_is_a_row_a_script_and_its_data(with_slowest, guide, made, data):
     assert script in text
 
 
+@pytest.mark.slow
 def test_a_view_that_is_added_is_drawn_in_a_tab_of_its_own(with_slowest, tmp_path):
     with browser(tmp_path / "chromium") as window:
         window.open(with_slowest(two_steps()), "#slowest")
