@@ -93,6 +93,7 @@ def losses(name, type, steps, tiles=12):
     return got, wanted, model, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize(("type", "tolerance"), [(torch.float32, 1e-3), (torch.float16, 3e-2)], ids=["float", "half"])
 def test_losses_are_pytorchs(name, type, tolerance):

@@ -10,6 +10,9 @@ PAGES = tutorial_pages()
 RUNS = [(name, number) for name in ("poptorch_lstm", "poptorch_bert") for number in range(len(PAGES.record(name).runs))]
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def run(capsys, monkeypatch):
     monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 8)
