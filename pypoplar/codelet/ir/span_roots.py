@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
+from pypoplar.codelet.ir.kept_analyses import kept
 from pypoplar.codelet.ir.typed import Binding, Load, Member, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet, ViewAs
 from pypoplar.codelet.ir.walk import walk
 
 
+@kept
 def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
     """The fields, tables and scratch arrays that each span may be a piece of."""
     roots = {whole: frozenset({whole}) for whole in codelet.wholes}
@@ -22,7 +25,7 @@ def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
             if after != before:
                 roots[binding.target.name] = after
                 changed = True
-    return roots
+    return MappingProxyType(roots)
 
 
 def _source(binding: Binding) -> str:
@@ -36,6 +39,7 @@ def _source(binding: Binding) -> str:
             return array
 
 
+@kept
 def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
     """Names of the fields that the code may write to, also through rows and slices."""
     roots = span_roots(codelet)
@@ -56,6 +60,7 @@ def changing_fields(codelet: PricedCodelet) -> frozenset[str]:
     return stored.union(source for source, target in codelet.in_place if target in stored)
 
 
+@kept
 def loaded_scalars(codelet: TypedCodelet) -> frozenset[str]:
     """Names of the scalar fields whose value the code reads."""
     loads = (statement for statement in walk(codelet.body) if isinstance(statement, Load))

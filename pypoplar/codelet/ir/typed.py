@@ -11,7 +11,8 @@ Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
+from functools import cached_property
 from typing import Any, Union
 
 from attrs import Attribute, field, frozen
@@ -440,6 +441,11 @@ class TypedCodelet:
         """Names of the fields, tables and scratch arrays: what spans are pieces of."""
         wholes: tuple[TypedField | TypedTable | TypedArray, ...] = (*self.fields, *self.tables, *self.arrays)
         return tuple(whole.name for whole in wholes)
+
+    @cached_property
+    def analyses(self) -> dict[Hashable, Any]:
+        """What `pypoplar.codelet.ir.kept_analyses` keeps; no part of the form, and not handed on to one that is made of it."""
+        return {}
 
 
 InPlace = tuple[tuple[str, str], ...]

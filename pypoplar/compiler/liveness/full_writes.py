@@ -9,6 +9,7 @@ Where it cannot be shown a codelet may promise it, by the class keyword ``writes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -17,6 +18,7 @@ from attrs import define, evolve, field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.ir.kept_analyses import kept
 from pypoplar.codelet.ir.typed import (
     Apply,
     ApplyToVectors,
@@ -99,6 +101,7 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
     return np.array(decides, np.int64)
 
 
+@kept
 def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
     forms = {described.name: described.form for described in codelet.fields}
@@ -106,7 +109,7 @@ def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     if codelet.worker is not None:
         search.walks[codelet.worker.name] = Walk(WORKER, shared=IN_TURN)
     definitions, _ = search.stored(codelet.body)
-    return {name: definition.bound for name, definition in definitions.items() if not definition.within}
+    return MappingProxyType({name: definition.bound for name, definition in definitions.items() if not definition.within})
 
 
 @define(eq=False)
