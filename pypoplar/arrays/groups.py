@@ -36,8 +36,9 @@ def distinct(values: AnyArray) -> Int64s:
 
 def opens(*columns: AnyArray) -> Bools:
     """Where a row of columns of equal length differs from the row before: where a group begins, if equal rows lie side by side."""
-    differs = np.ones(len(columns[0]), bool)
+    differs = np.empty(len(columns[0]), bool)
     if len(differs):
+        differs[0] = True
         differs[1:] = columns[0][1:] != columns[0][:-1]
         for column in columns[1:]:
             differs[1:] |= column[1:] != column[:-1]
@@ -47,7 +48,7 @@ def opens(*columns: AnyArray) -> Bools:
 def offsets(count: Integers | Bools | Sequence[int]) -> Int64s:
     """Where each group of `count[k]` elements begins, and last the number of all: ``0, count[0], count[0] + count[1], ...``."""
     places = np.zeros(len(count) + 1, np.int64)
-    np.cumsum(count, dtype=np.int64, out=places[1:])
+    np.add.accumulate(count, dtype=np.int64, out=places[1:])
     return places
 
 

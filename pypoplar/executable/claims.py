@@ -38,7 +38,7 @@ def claim_range(where: Where, values: Int64s, low: int, high: int, text: str = "
 
 def claim_each(where: Where, holds: Bools, text: str) -> None:
     """Every entry of a bool array; `text` says what the entry at fault is or should be."""
-    if not holds.all():
+    if holds.size and not holds.all():  # most are empty, in small programs
         raise FileLoadError(f"{_entry(where, int(np.flatnonzero(~holds)[0]))} {text}")
 
 
@@ -53,7 +53,7 @@ def claim_most(where: Where, values: Int64s, most: Int64s | int, text: str = "")
 
 
 def _claim_one_bound(where: Where, holds: Bools, values: Int64s, text: str, bound: Int64s | int, word: str) -> None:
-    if not holds.all():
+    if holds.size and not holds.all():
         entry = int(np.flatnonzero(~holds)[0])
         expected = int(np.broadcast_to(bound, values.shape)[entry])
         raise FileLoadError(f"{_entry(where, entry)} {text or f'is {int(values[entry])}: expected {word} {expected}'}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.equal_rows import first_equal
 from pypoplar.arrays.groups import distinct, offsets, sums_between
 from pypoplar.codelet.codelet import Codelet
@@ -79,7 +79,9 @@ def estimate(
 
     An estimator is asked once for all vertices of one codelet whose fields have equal sizes and values.
     """
-    chosen = np.isin(vertices.codelet, list(estimators))
+    has_one = np.zeros(len(codelets), bool)
+    has_one[list(estimators)] = True
+    chosen: Bools = has_one[vertices.codelet]
     chosen[given.vertex] = False
     numbers = np.flatnonzero(chosen)
     if not len(numbers):

@@ -35,6 +35,8 @@ class InPlaceEdges:
 
     def fields(self, graph: FrozenGraph) -> Int64s:
         """int64 [pairs, 3]: codelet, and positions of an Input and an Output that are one tensor in some vertex."""
+        if not len(self.input):
+            return np.zeros((0, 3), np.int64)
         edges = graph.edges
         codelet = graph.vertices.codelet[edges.vertex[self.input]]
         columns = (codelet, edges.field[self.input], edges.field[self.output])

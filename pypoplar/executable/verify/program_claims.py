@@ -7,14 +7,14 @@ is thus only reached by a call, and there is somewhere to return to. Calls form 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import distinct
+from pypoplar.arrays.groups import distinct, opens
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
@@ -97,6 +97,7 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
 LEAST = {COMPUTE: 0, OWN_STREAM: 0}
 """What has no upper bound of its own: it is compared with what has one."""
 SIZES = (1, 2, 4, 8)
+NO_ROWS = np.zeros(0, np.int64)
 RowName: TypeAlias = Callable[[int, str], str]
 """How messages call a row, by its number and its words."""
 
@@ -130,14 +131,22 @@ class _Rows:
     ends: MoveEnds
     row_name: RowName
     code: Int64s = field(init=False)
+    by_code: Mapping[int, Int64s] = field(init=False)  # the numbers of the rows with an operation, of those that there are
 
     @code.default
     def _codes(self) -> Int64s:
         return self.executable.program[:, ProgramRow.OPERATION]
 
+    @by_code.default
+    def _rows_by_code(self) -> Mapping[int, Int64s]:
+        rows = np.argsort(self.code, kind="stable")
+        first = np.flatnonzero(opens(self.code[rows]))
+        return dict(zip(self.code[rows[first]].tolist(), np.split(rows, first[1:]), strict=True)) if len(rows) else {}
+
     def of(self, *codes: int) -> Int64s:
         """The numbers of the rows with these operations."""
-        return np.flatnonzero(np.isin(self.code, codes))
+        found = [self.by_code[code] for code in codes if code in self.by_code]
+        return found[0] if len(found) == 1 else np.sort(np.concatenate((*found, NO_ROWS)))
 
     def operand(self, rows: Int64s, operand: Operand) -> Int64s:
         """An operand of rows."""
