@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
+import attrs
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.braces import ordered
 from pypoplar.compiler.check.certain_races import find_worker_races
-from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
+from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.mappings import check_mappings
@@ -22,8 +23,9 @@ from pypoplar.compiler.control.operation_tree import OperationTree
 from pypoplar.compiler.control.program_walk import operation_tree
 from pypoplar.compiler.control.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
-from pypoplar.compiler.exchange.graph_index import survey_graph
+from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.merged_copies import merge_copies
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
 from pypoplar.compiler.lowering.appended_rows import check_appended
@@ -40,7 +42,7 @@ from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
 from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.placement import place_variables
-from pypoplar.compiler.memory.tile_memory import find_shortage, measure_memory, state_bytes, vertex_pointers
+from pypoplar.compiler.memory.tile_memory import UsedVertices, find_shortage, measure_memory, state_bytes
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
 from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
 from pypoplar.executable.executable import Executable
@@ -50,10 +52,12 @@ from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.host_links import HostConnections
 from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.base import Program, program_hint
+from pypoplar.target import Target
 
 Progress = Callable[[int, int], None]
 PASSES = 5  # that the progress callback counts
@@ -80,65 +84,111 @@ def compile_graph(
     chosen = _program_list(programs)
     tick = progress or _no_progress
     tick(0, PASSES)
+    checked = _check(graph, chosen, wanted, tick)
+    placed = _place(checked, tick, share_memory=share_memory)
+    shortage = None if wanted.run_out_of_memory else placed.shortage()
+    tick(4, PASSES)
+    lower = partial(_lower, placed, _lowering(placed))
+    executable = lower() if shortage is None else _refuse(shortage, lower)
+    tick(PASSES, PASSES)
+    return executable
+
+
+@attrs.frozen(eq=False)
+class _Checked:
+    """A graph and programs that nothing is wrong with, and what has been found of them by now."""
+
+    graph: Graph  # the whole
+    frozen: FrozenGraph
+    options: EngineOptions
+    tree: OperationTree
+    usage: Usage
+    variables: Bools  # those that are used
+    vertices: Bools  # those of the compute sets that are used
+    in_place: InPlaceEdges
+    liveness: Liveness
+
+    @property
+    def target(self) -> Target:
+        return self.graph.getTarget()
+
+
+@attrs.frozen(eq=False)
+class _Placed:
+    """Where all of a checked graph lies, and what the lowering needs to know besides."""
+
+    checked: _Checked
+    homes: Homes
+    survey: Survey
+    plans: dict[int, ComputePlan]  # by compute set
+    state: VertexState
+    used: UsedVertices
+    memory: TileMemory
+    counts: Counts
+
+    def shortage(self) -> GraphMemoryAllocationError | None:
+        """The error if a tile holds more than its memory."""
+        checked = self.checked
+        return find_shortage(checked.frozen, checked.target, self.homes, checked.liveness, self.memory, self.counts)
+
+
+def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: Progress) -> _Checked:
+    """Refuse what no engine could run."""
     frozen = graph.freeze()
-    target = graph.getTarget()
-    host = graph.host()
+    workers, host = graph.getTarget().getNumWorkerContexts(), graph.host()
     handles = [*host.writes.values(), *host.reads.values()]
-    tree = operation_tree(chosen, graph)
+    tree = operation_tree(programs, graph)
     check_kinds(tree)
     usage = find_usage(tree, handles)
-    sets = list(usage.compute_sets)
     variables = used_variables(frozen, usage)
     tick(1, PASSES)
-    regions = collect_regions(frozen, sets)
+    regions = collect_regions(frozen, usage.compute_sets)
     in_place = find_in_place(frozen, regions)
-    check_connections(frozen, sets, regions, in_place)
-    check_mappings(frozen, variables, sets)
-    if wanted.races == "regions":
-        find_races(frozen, sets, regions)
-        find_worker_races(frozen, sets, in_place, target.getNumWorkerContexts())
-    liveness = find_liveness(frozen, target.getNumWorkerContexts(), tree, usage, regions, handles, variables)
-    del regions
+    check_connections(frozen, usage.compute_sets, regions, in_place)
+    check_mappings(frozen, variables, regions.vertices)
+    if options.races == "regions":
+        find_races(frozen, usage.compute_sets, regions)
+        find_worker_races(frozen, regions.vertices, in_place, workers)
+    liveness = find_liveness(frozen, workers, tree, usage, regions, handles, variables)
+    return _Checked(graph, frozen, options, tree, usage, variables, regions.vertices, in_place, liveness)
+
+
+def _place(checked: _Checked, tick: Progress, *, share_memory: bool) -> _Placed:
+    """Find a place for everything, and plan the exchange."""
+    frozen, options, vertices = checked.frozen, checked.options, checked.vertices
     tick(2, PASSES)
-    vertices = used_vertices(frozen, sets)
-    sharing = liveness if share_memory and wanted.uninitialised != "error" else None
-    homes = place_variables(frozen, variables, sharing, aligned_edges(frozen, vertices))
-    survey = survey_graph(frozen, homes, in_place)
-    plans = {number: plan_compute_set(frozen, homes, number, survey) for number in sets}
+    sharing = checked.liveness if share_memory and options.uninitialised != "error" else None
+    homes = place_variables(frozen, checked.variables, sharing, aligned_edges(frozen, vertices))
+    survey = survey_graph(frozen, homes, checked.in_place)
+    plans = {number: plan_compute_set(frozen, homes, number, survey) for number in checked.usage.compute_sets}
     tick(3, PASSES)
-    if wanted.races == "regions":
+    if options.races == "regions":
         find_sub_word_stores(frozen, list(plans.values()), homes)
     state = place_state(frozen, homes, vertices)
-    memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices, liveness.always)
-    counts = _counts(frozen, vertices, len(sets))
-    shortage = None if wanted.run_out_of_memory else find_shortage(frozen, target, homes, liveness, memory, counts)
-    tick(4, PASSES)
-    buffer = place_buffers(homes, state, plans.values())
-    places = TilePlaces.of(_memory_layout(buffer, memory, target.getNumIPUs()), buffer)
-    remotes = tuple(
-        RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
-        for name, buffer in host.remote_buffers.items()
-    )
-    tables = ComputeTables(
-        frozen,
-        CodeletShapes.of(frozen.codelets, record_touches=wanted.races == "elements"),
-        places,
-        state,
-        TouchTables(frozen, homes, survey) if wanted.races == "elements" else None,
-    )
-    lowering = Lowering(
+    used = UsedVertices.of(frozen, vertices)
+    memory = measure_memory(frozen, checked.target, options, homes, state, list(plans.values()), used, checked.liveness.always)
+    counts = _counts(frozen, vertices, len(checked.usage.compute_sets))
+    return _Placed(checked, homes, survey, plans, state, used, memory, counts)
+
+
+def _lowering(placed: _Placed) -> Lowering:
+    """What the rules of the kinds of programs add to, with nothing in it yet."""
+    checked, homes, state = placed.checked, placed.homes, placed.state
+    frozen, target = checked.frozen, checked.target
+    buffer = place_buffers(homes, state, placed.plans.values())
+    places = TilePlaces.of(_memory_layout(buffer, placed.memory, target.getNumIPUs()), buffer)
+    marked = checked.options.races == "elements"
+    shapes = CodeletShapes.of(frozen.codelets, record_touches=marked)
+    tables = ComputeTables(frozen, shapes, places, state, TouchTables(frozen, homes, placed.survey) if marked else None)
+    return Lowering(
         graph=frozen,
         target=target,
         homes=homes,
         places=places,
-        phases=PhaseTable(frozen, target, places, plans, tables, MoveLists()),
-        merged=merge_copies(tree, homes, wanted),
-        host=host,
+        phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists()),
+        merged=merge_copies(checked.tree, homes, checked.options),
+        host=checked.graph.host(),
     )
-    lower = partial(_lower, lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness, in_place)
-    executable = lower() if shortage is None else _refuse(shortage, lower)
-    tick(PASSES, PASSES)
-    return executable
 
 
 def _refuse(shortage: GraphMemoryAllocationError, lower: Callable[[], Executable]) -> NoReturn:
@@ -175,40 +225,28 @@ def _memory_layout(buffer: Int64s, memory: TileMemory, ipus: int) -> MemoryLayou
     return MemoryLayout(rounded_up(buffer + memory.exchange_buffers, TILE_ALIGNMENT), ipus)
 
 
-def _lower(  # noqa: PLR0913 - what the passes have made
-    lowering: Lowering,
-    graph: Graph,
-    tree: OperationTree,
-    usage: Usage,
-    options: EngineOptions,
-    remotes: tuple[RemotePlan, ...],
-    state: VertexState,
-    memory: TileMemory,
-    vertices: Bools,
-    liveness: Liveness,
-    in_place: InPlaceEdges,
-) -> Executable:
-    frozen, host, tables = lowering.graph, graph.host(), lowering.phases.tables
+def _lower(placed: _Placed, lowering: Lowering) -> Executable:
+    checked, used = placed.checked, placed.used.number
+    frozen, host, tables = lowering.graph, lowering.host, lowering.phases.tables
     for stream in host.streams.values():
         lowering.add_stream(stream)
-    programs = lower_programs(lowering, tree)
+    programs = lower_programs(lowering, checked.tree)
     writes = {name: lowering.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
     reads = {name: lowering.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
-    used = np.flatnonzero(vertices)
-    by_codelet = np.bincount(frozen.vertices.codelet[used], vertex_pointers(frozen, used), len(frozen.codelets)).astype(np.int64)
+    by_codelet = np.bincount(frozen.vertices.codelet[used], placed.used.pointers, len(frozen.codelets)).astype(np.int64)
     counted = np.bincount(frozen.vertices.codelet[used], minlength=len(frozen.codelets))
     executable = Executable(
         target=lowering.target,
-        options=options,
+        options=checked.options,
         codelets=frozen.codelets,
-        in_place=in_place.fields(frozen),
+        in_place=checked.in_place.fields(frozen),
         tile_bytes=lowering.places.layout.tile_bytes,
-        image=make_image(frozen, lowering.homes, state, vertices),
+        image=make_image(frozen, placed.homes, placed.state, checked.vertices),
         program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),
         entries=np.array(programs.entries, np.int64),
         entry_streams=programs.streams,
         counters=lowering.counters,
-        call_depth=usage.call_depth,
+        call_depth=checked.usage.call_depth,
         clocks=lowering.clocks,
         moves=lowering.moves.finish(),
         computes=tables.finish(given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)),
@@ -220,24 +258,31 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         streams=tuple(lowering.streams),
         writes=writes,
         reads=reads,
-        remotes=remotes,
-        memory=memory,
-        lives=make_lives(liveness, programs.marks, lowering.homes),
+        remotes=_remotes(host),
+        memory=placed.memory,
+        lives=make_lives(checked.liveness, programs.marks, placed.homes),
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
         priced_by=count_priced_by(frozen, used),
-        counts=_counts(frozen, vertices, len(usage.compute_sets)),
+        counts=placed.counts,
         vertex_names=VertexNames(
             frozen.vertices.location.astype(np.int64),
             frozen.vertices.tile.astype(np.int64),
             tuple((location.file, location.line, location.function) for location in frozen.locations),
         ),
         variable_names=frozen.variables.names,
-        floating_point_checks=lowering.sets_floating_point or options.floating_point_exceptions,
+        floating_point_checks=lowering.sets_floating_point or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
     )
     check_appended(lowering, executable)
     return executable
+
+
+def _remotes(host: HostConnections) -> tuple[RemotePlan, ...]:
+    return tuple(
+        RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
+        for name, buffer in host.remote_buffers.items()
+    )
 
 
 def _counts(graph: FrozenGraph, vertices: Bools, compute_sets: int) -> Counts:

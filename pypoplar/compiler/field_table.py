@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from attrs import frozen
+from attrs import astuple, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int8s, Int16s, Int64s, Integers
 from pypoplar.arrays.groups import offsets
-from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.ir.kept_analyses import kept
+from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import SUPPORTED
 
 INPUT, OUTPUT, INOUT, STATE = 0, 1, 2, 3
@@ -39,13 +38,16 @@ class FieldTable:
         return numbers
 
 
-def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
+@kept
+def field_table(graph: FrozenGraph) -> FieldTable:
+    """The fields of the codelets of a graph."""
+    codelets = graph.codelets
     fields = [field for codelet in codelets for field in codelet.fields]
     sizes = np.array([field.type.size for field in fields], np.int64)
     demanded = np.array([max(field.aligned, 1) for field in fields], np.int64)
     distinct = [(number, *pair) for number, codelet in enumerate(codelets) for pair in codelet.distinct]
     as_bytes = [alignment for codelet in codelets for alignment in codelet.alignments]
-    return FieldTable(
+    table = FieldTable(
         first=offsets([len(codelet.fields) for codelet in codelets]),
         access=np.array([_ACCESS[field.access] for field in fields], np.int8),
         form=np.array([_FORM[field.form] for field in fields], np.int8),
@@ -56,6 +58,9 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
         shared_worker=np.array([codelet.kind == "vertex" for codelet in codelets], bool),
         several_workers=np.array([codelet.kind == "multi" for codelet in codelets], bool),
     )
+    for column in astuple(table, recurse=False):
+        column.flags.writeable = False
+    return table
 
 
 TYPE_SIZES: Int64s = np.array([kind.size for kind in SUPPORTED], np.int64)

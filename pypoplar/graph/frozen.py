@@ -6,6 +6,10 @@ order, from ``first[variable]``. A view is a list of *runs* of element ids: ``st
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any
+
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int16s, Int32s, Int64s, UInt64s
@@ -108,3 +112,8 @@ class FrozenGraph:
     state: FrozenState
     estimates: FrozenEstimates
     locations: tuple[Location, ...]  # where vertices were added
+
+    @cached_property
+    def analyses(self) -> dict[Hashable, Any]:
+        """What `pypoplar.codelet.ir.kept_analyses` keeps of it."""
+        return {}

@@ -6,8 +6,6 @@ What workers surely touch follows from their numbers, the sizes of the fields an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from attrs import frozen
 
@@ -20,9 +18,8 @@ from pypoplar.codelet.ir.certain_accesses import Accesses, VertexShapes, certain
 from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.codelet.language.declaration import Field
-from pypoplar.compiler.check.connected_regions import used_vertices
 from pypoplar.compiler.check.in_place import InPlaceEdges
-from pypoplar.compiler.field_table import tabulate_fields
+from pypoplar.compiler.field_table import field_table
 from pypoplar.compiler.wording import and_others, compute_set_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError, GraphCycleError
 from pypoplar.graph.frozen import FrozenGraph
@@ -45,15 +42,15 @@ class _VertexPieces:
     word: Int64s  # a number for its first word
 
 
-def find_worker_races(graph: FrozenGraph, compute_sets: Sequence[int], in_place: InPlaceEdges, workers: int) -> None:
-    """Raise `GraphCycleError` if a worker of a vertex surely writes what another one touches.
+def find_worker_races(graph: FrozenGraph, used: Bools, in_place: InPlaceEdges, workers: int) -> None:
+    """Raise `GraphCycleError` if a worker of a vertex that is `used` surely writes what another one touches.
 
     `AtomicStoreError` if two of them surely store into one 32-bit word.
     """
     several = np.array([codelet.kind == "multi" for codelet in graph.codelets], bool)
     if workers < 2 or not several.any():
         return
-    vertices = np.flatnonzero(used_vertices(graph, compute_sets) & several[graph.vertices.codelet])
+    vertices = np.flatnonzero(used & several[graph.vertices.codelet])
     print_of = _fingerprints(graph, vertices, in_place)
     codelet = graph.vertices.codelet[vertices]
     for number in np.flatnonzero(np.bincount(codelet)).tolist():
@@ -92,7 +89,7 @@ def _fingerprints(graph: FrozenGraph, vertices: Int64s, in_place: InPlaceEdges) 
     add(edges.vertex, code)
     settled = np.array([whether for codelet in graph.codelets for whether in _settled(codelet)], bool)
     if settled.any():
-        tables = tabulate_fields(graph.codelets)
+        tables = field_table(graph)
         plain = np.flatnonzero(settled[tables.entries(graph.vertices.codelet[state.vertex], state.field)])
         code = state.bits[plain].view(np.int64)
         code *= 4099

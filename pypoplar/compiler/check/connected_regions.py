@@ -11,7 +11,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import ragged
 from pypoplar.arrays.interval_algebra import Strands, keys, touched_strands
 from pypoplar.compiler.check.overlaps import disjoint
-from pypoplar.compiler.field_table import INPUT, FieldTable, tabulate_fields
+from pypoplar.compiler.field_table import INPUT, FieldTable, field_table
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -25,6 +25,7 @@ class Regions:
 
     span: int
     fields: FieldTable
+    vertices: Bools  # of the graph: those of the compute sets
     edge: Int64s  # the graph's edge numbers, ascending
     entry: Integers  # of the edge's field in the field table
     vertex: Int64s  # of each edge
@@ -45,11 +46,12 @@ def used_vertices(graph: FrozenGraph, compute_sets: Sequence[int]) -> Bools:
 def collect_regions(graph: FrozenGraph, compute_sets: Sequence[int]) -> Regions:
     """The regions of all vertices of the given compute sets."""
     edges = graph.edges
-    used = used_vertices(graph, compute_sets)[edges.vertex]
+    vertices = used_vertices(graph, compute_sets)
+    used = vertices[edges.vertex]
     edge = np.flatnonzero(used)
     whole = len(edge) == len(used)
     vertex = edges.vertex if whole else edges.vertex[edge]
-    fields = tabulate_fields(graph.codelets)
+    fields = field_table(graph)
     entry = fields.entries(graph.vertices.codelet[vertex], edges.field if whole else edges.field[edge])
 
     first = edges.first_run[:-1] if whole else edges.first_run[edge]
@@ -60,4 +62,5 @@ def collect_regions(graph: FrozenGraph, compute_sets: Sequence[int]) -> Regions:
     written = fields.access[entry][strands.owner] != INPUT
     span = int(graph.variables.first[-1]) + 1
     key = keys(graph.vertices.compute_set[vertex][strands.owner], strands.begin, span)
-    return Regions(span, fields, edge, entry, vertex, strands, key, written, disjoint(key, key + strands.length, written))
+    apart = disjoint(key, key + strands.length, written)
+    return Regions(span, fields, vertices, edge, entry, vertex, strands, key, written, apart)

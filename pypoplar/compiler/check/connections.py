@@ -11,10 +11,10 @@ from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.codelet.language.constraints import constraint_of
-from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
+from pypoplar.compiler.check.connected_regions import Regions, collect_regions
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
-from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE, FieldTable
+from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
 from pypoplar.compiler.wording import (
     and_others,
     compute_set_name,
@@ -44,15 +44,15 @@ def check_connections(
         regions = collect_regions(graph, compute_sets)
     if in_place is None:
         in_place = find_in_place(graph, regions)
-    _check_counts(graph, compute_sets, regions)
-    _check_plain_fields(graph, compute_sets, regions.fields)
+    _check_counts(graph, regions)
+    _check_plain_fields(graph, regions)
     _check_scalars(graph, regions)
     _check_constants(graph, regions)
     _check_aliases(graph, regions)
     _check_overlaps(graph, regions, in_place)
 
 
-def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions) -> None:
+def _check_counts(graph: FrozenGraph, regions: Regions) -> None:
     """Each field once; of a list field, rows 0, 1, ... once each."""
     edges, fields, edge = graph.edges, regions.fields, regions.edge
     field, row, form = edges.field[edge], edges.row[edge], fields.form[regions.entry]
@@ -62,7 +62,7 @@ def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regi
     wrong = np.flatnonzero(np.where(form == LIST, row != expected_row, ~begins))
     if len(wrong):
         raise GraphConnectionError(_connected_wrongly(graph, regions, wrong, begins))
-    used = used_vertices(graph, compute_sets)
+    used = regions.vertices
     connected = np.bincount(regions.vertex[begins], minlength=len(graph.vertices.codelet))
     connected += _connected_to_no_rows(graph, used, regions.vertex[begins], field[begins])
     is_edge = offsets(fields.access != STATE)
@@ -112,14 +112,14 @@ def _not_connected(graph: FrozenGraph, lacking: Int64s) -> str:
     return _about(graph, vertex, what) + and_others(graph, lacking)
 
 
-def _check_plain_fields(graph: FrozenGraph, compute_sets: Sequence[int], fields: FieldTable) -> None:
+def _check_plain_fields(graph: FrozenGraph, regions: Regions) -> None:
     """Each plain field has a value, that of the vertex or the class's default: what it held otherwise would be left open."""
-    state = graph.state
+    state, fields = graph.state, regions.fields
     given = np.bincount(state.vertex, minlength=len(graph.vertices.codelet))
     np.add.at(given, np.array([vertex for vertex, _ in state.vectors], np.int64), 1)
     is_plain = offsets(fields.access == STATE)
     needed = is_plain[fields.first[1:]] - is_plain[fields.first[:-1]]
-    lacking = np.flatnonzero(used_vertices(graph, compute_sets) & (given < needed[graph.vertices.codelet]))
+    lacking = np.flatnonzero(regions.vertices & (given < needed[graph.vertices.codelet]))
     if len(lacking):
         raise GraphConnectionError(_never_set(graph, lacking))
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.codelet.ir.terms import line_text
-from pypoplar.compiler.check.connected_regions import used_vertices
 from pypoplar.compiler.wording import compute_set_name, counted, element_ranges, vertex_location, vertex_name
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.graph.frozen import FrozenGraph
@@ -17,15 +14,15 @@ from pypoplar.graph.frozen import FrozenGraph
 MOST_VARIABLES = 5
 
 
-def check_mappings(graph: FrozenGraph, used_variables: Bools, compute_sets: Sequence[int]) -> None:
-    """Raise `InvalidTileMapping` if an element of a used variable (bool per variable) or a vertex of a compute set has no tile."""
+def check_mappings(graph: FrozenGraph, used_variables: Bools, used_vertices: Bools) -> None:
+    """Raise `InvalidTileMapping` if an element of a used variable (bool per variable) or a used vertex has no tile."""
     first = graph.variables.first
     parts = overlay(graph.mapping.begin, graph.mapping.end, first[:-1], first[1:])
     mapped = np.bincount(parts.right, weights=parts.end - parts.begin, minlength=len(first) - 1).astype(np.int64)
     missing = np.flatnonzero((np.diff(first) > mapped) & np.asarray(used_variables, bool))
     if len(missing):
         raise InvalidTileMapping(_about_variables(graph, missing, mapped))
-    unplaced = np.flatnonzero(used_vertices(graph, compute_sets) & (graph.vertices.tile < 0))
+    unplaced = np.flatnonzero(used_vertices & (graph.vertices.tile < 0))
     if len(unplaced):
         raise InvalidTileMapping(_about_vertices(graph, unplaced))
 

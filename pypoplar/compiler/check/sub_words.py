@@ -13,7 +13,7 @@ from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
-from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, tabulate_fields
+from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, field_table
 from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError
 from pypoplar.graph.frozen import FrozenGraph
@@ -27,7 +27,7 @@ def find_sub_word_stores(graph: FrozenGraph, plans: Iterable[ComputePlan], homes
     """
     if not bool((homes.width < STORE_BYTES).any()):
         return
-    fields = tabulate_fields(graph.codelets)
+    fields = field_table(graph)
     for plan in plans:
         narrow = _narrow_stores(graph, fields, plan)
         if len(narrow) == 0:

@@ -10,7 +10,7 @@ from pypoplar.arrays.groups import opens, sorting_order
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.check.in_place import NONE, InPlaceEdges
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.field_table import FieldTable, tabulate_fields
+from pypoplar.compiler.field_table import FieldTable, field_table
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -48,17 +48,23 @@ def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE
     resident_end = resident_begin + (homes.end - homes.begin)[by_tile]
     return Survey(
         span,
-        tabulate_fields(graph.codelets),
+        field_table(graph),
         order,
         bounds,
         edges_of_vertices(graph),
         resident_begin,
         resident_end,
         by_tile,
-        np.isin(homes.variable, list(graph.variables.constants)),
+        _constants(graph)[homes.variable],
         *_widths(graph),
         in_place,
     )
+
+
+def _constants(graph: FrozenGraph) -> Bools:
+    constant = np.zeros(len(graph.variables.names), bool)
+    constant[list(graph.variables.constants)] = True
+    return constant
 
 
 def edges_of_vertices(graph: FrozenGraph) -> Int64s:

@@ -9,7 +9,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import before_in_group, ragged
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.field_table import TYPE_SIZES, tabulate_fields
+from pypoplar.compiler.field_table import TYPE_SIZES, field_table
 from pypoplar.compiler.memory.memory_blocks import Demands
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -47,7 +47,7 @@ class AlignedEdges:
 
 def aligned_edges(graph: FrozenGraph, used: Bools) -> AlignedEdges | None:
     """The edges of the vertices that `used` marks whose places are to be aligned; None where no user demands that."""
-    fields = tabulate_fields(graph.codelets)
+    fields = field_table(graph)
     if not (fields.demanded > 1).any():
         return None
     edges = graph.edges

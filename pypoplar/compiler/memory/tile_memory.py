@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from attrs import fields
+from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.number_ranges import tile_ranges
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.cost.pricing import SCALAR, priced
-from pypoplar.codelet.ir.typed import Block
+from pypoplar.codelet.cost.pricing import SCALAR, Pricing
+from pypoplar.codelet.ir.kept_analyses import found_once
+from pypoplar.codelet.ir.typed import Block, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.operations.table import revision
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
-from pypoplar.compiler.field_table import LIST, tabulate_fields
+from pypoplar.compiler.field_table import LIST, field_table
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, scalar_layout
@@ -46,10 +50,10 @@ def measure_memory(
     homes: Homes,
     state: VertexState,
     plans: list[ComputePlan],
-    used: Bools,
+    used: UsedVertices,
     always: Bools,
 ) -> TileMemory:
-    """Bytes of every tile by category. `used` marks the vertices that programs execute, `always` the variables always live."""
+    """Bytes of every tile by category. `used` are the vertices that programs execute, `always` marks the variables always live."""
     tiles = graph.tiles
     constant = np.zeros(len(graph.variables.names), bool)
     constant[list(graph.variables.constants)] = True
@@ -65,11 +69,11 @@ def measure_memory(
     buffers = np.zeros(tiles, np.int64)
     for plan in plans:
         buffers = np.maximum(buffers, plan.buffer_bytes)
-    vertices = np.flatnonzero(used)
+    vertices = used.number
     tile = graph.vertices.tile[vertices].astype(np.int64)
     busy = np.bincount(tile, minlength=tiles) > 0
     tables = _tables(graph, vertices, tile)
-    pointers, code = per_tile(tile, vertex_pointers(graph, vertices)), _code(graph, target, vertices, tile, tiles)
+    tile_pointers, code = per_tile(tile, used.pointers), _code(graph, target, vertices, tile, tiles)
     workers, supervisor = _scratch(graph, vertices, tile)
     workers, supervisor = workers + options.worker_stack_bytes, supervisor + options.supervisor_stack_bytes
     stack = np.where(busy, target.getNumWorkerContexts() * workers + supervisor, 0)
@@ -79,11 +83,11 @@ def measure_memory(
         constant_tables=tables,
         exchange_buffers=buffers,
         vertex_state=state.tile_bytes,
-        edge_pointers=pointers,
+        edge_pointers=tile_pointers,
         code=code,
         stack=stack,
         gaps=place_buffers(homes, state, plans) - state.tile_bytes - kept - shared - constants,
-        always_live=kept + constants + tables + state.tile_bytes + pointers + code + stack,
+        always_live=kept + constants + tables + state.tile_bytes + tile_pointers + code + stack,
         not_always_live=shared + buffers,
     )
 
@@ -95,6 +99,19 @@ def _covered(homes: Homes, which: Bools) -> Int64s:
     key = keys(tile, offset, span)
     begin, end = union(key, key + (homes.end - homes.begin)[which] * homes.width[which])
     return np.bincount(begin // span, end - begin, len(homes.tile_bytes)).astype(np.int64)
+
+
+@frozen(eq=False)
+class UsedVertices:
+    """The vertices that programs execute."""
+
+    number: Int64s
+    pointers: Int64s  # bytes of pointers and lengths of each, with the rows of its lists
+
+    @staticmethod
+    def of(graph: FrozenGraph, used: Bools) -> UsedVertices:
+        vertices = np.flatnonzero(used)
+        return UsedVertices(vertices, vertex_pointers(graph, vertices))
 
 
 def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
@@ -110,7 +127,7 @@ def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
         if len(graph.codelets)
         else np.zeros(0, np.int64)
     )
-    fields = tabulate_fields(graph.codelets)
+    fields = field_table(graph)
     edges = graph.edges
     if len(edges.vertex) == 0:
         return np.asarray(own)
@@ -152,12 +169,22 @@ def _aligned(size: int) -> int:
 
 def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:
     """Every codelet that a tile runs lies there once."""
-    counts = [instruction_count(priced(codelet.typed, target, SCALAR).body) + ENTRY_INSTRUCTIONS for codelet in graph.codelets]
-    sizes = np.array(counts) * target.instruction_bytes
+    counts = _instruction_counts([codelet.typed for codelet in graph.codelets], Pricing(target, SCALAR))
+    sizes = (np.array(counts, np.int64) + ENTRY_INSTRUCTIONS) * target.instruction_bytes
     if len(vertices) == 0:
         return np.zeros(tiles, np.int64)
     pairs = distinct(tile * len(sizes) + graph.vertices.codelet[vertices])
     return np.bincount(pairs // len(sizes), weights=sizes[pairs % len(sizes)], minlength=tiles).astype(np.int64)
+
+
+def _instruction_counts(codelets: list[TypedCodelet], pricing: Pricing) -> list[int]:
+    """The instructions of each codelet, which are counted once for all graphs and targets that have the same prices."""
+    key = (instruction_count, pricing.key, revision())
+    return [found_once(codelet, key, partial(_priced_count, codelet, pricing)) for codelet in codelets]
+
+
+def _priced_count(codelet: TypedCodelet, pricing: Pricing) -> int:
+    return instruction_count(pricing(codelet).body)
 
 
 def state_bytes(codelets: tuple[Codelet, ...]) -> Int64s:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passes_builder import Builder, FieldStandIn, all_used
 
+from pypoplar.compiler.check.connected_regions import used_vertices
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.errors import GraphConnectionError, InvalidTileMapping, TensorWriteError
@@ -161,9 +162,9 @@ def test_elements_without_a_tile_are_counted_and_named() -> None:
     builder.variable(3, -1, name="y")
     builder.variable(3, -1, name="unused")
     graph = builder.freeze()
-    check_mappings(graph, np.array([False, False, False]), [])
+    check_mappings(graph, np.array([False, False, False]), used_vertices(graph, []))
     with pytest.raises(InvalidTileMapping) as raised:
-        check_mappings(graph, np.array([True, True, False]), [])
+        check_mappings(graph, np.array([True, True, False]), used_vertices(graph, []))
     assert str(raised.value) == (
         "graph.py:1: variable 'x' has no tile for 3 of its 8 elements: [1:3), [6:7)\n"
         "graph.py:2: variable 'y' has no tile for 3 of its 3 elements: [0:3)\n"
@@ -176,9 +177,9 @@ def test_vertices_without_a_tile_are_counted_and_the_first_is_named() -> None:
     for tile in (0, -1, -1, -1):
         builder.vertex(0, 0, tile, {"x": x, "y": y})
     graph = builder.freeze()
-    check_mappings(graph, all_used(graph), [])
+    check_mappings(graph, all_used(graph), used_vertices(graph, []))
     with pytest.raises(InvalidTileMapping) as raised:
-        check_mappings(graph, all_used(graph), [0])
+        check_mappings(graph, all_used(graph), used_vertices(graph, [0]))
     assert str(raised.value) == (
         "vertices.py:101: vertex 1 (Scale) of compute set 'scale' has no tile (nor have 2 others); map them with setTileMapping"
     )
@@ -190,4 +191,4 @@ def test_neighbouring_variables_on_one_tile_are_fully_mapped() -> None:
         builder.variable(size, 1, type=FLOAT)
     graph = builder.freeze()
     assert len(graph.mapping.begin) == 1
-    check_mappings(graph, all_used(graph), [])
+    check_mappings(graph, all_used(graph), used_vertices(graph, []))

@@ -1,9 +1,13 @@
 """A tile holds as much as its memory: what counts, who is named, and what the error's report has."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
-from pypoplar import FLOAT, Engine, Graph, GraphMemoryAllocationError, Input, IPUModel, Output, Vector, Vertex
+from pypoplar import FLOAT, Engine, Graph, GraphMemoryAllocationError, Input, IPUModel, Output, Vector, Vertex, compileGraph
+from pypoplar.codelet.cost import pricing
+from pypoplar.codelet.cost.scalar_prices import PRICES, AddedPrices, StatementPrices
 from pypoplar.program import Copy, Execute, Sequence
 
 MEMORY = 16384
@@ -84,3 +88,17 @@ def test_a_program_that_is_too_large_runs_if_it_is_told_to(graph, device, mode):
     engine = Engine(graph, Copy(x, y), {"pypoplar.run_out_of_memory": "true"}, mode=mode)
     engine.loadAndRun(device)
     assert engine.readTensor("y").tolist() == list(range(2 * WORDS))
+
+
+def test_the_code_of_a_codelet_is_counted_as_it_is_priced_now(device):
+    """Instructions are counted once for all graphs, but anew where prices are others: without one, its block has no beginning."""
+
+    def code_bytes():
+        graph = Graph(device)
+        return compileGraph(graph, reader(graph, variable(graph, 1, "x", 3), 3)).memory.code[3]
+
+    free = AddedPrices("bow", StatementPrices(entry_and_exit=0, load=0, store=0))
+    whole = code_bytes()
+    with patch.dict(PRICES, {device.getTarget().architecture: free}), patch.object(pricing, "bytes_of", lambda statement: 0):
+        assert code_bytes() == whole - device.getTarget().instruction_bytes
+    assert code_bytes() == whole
