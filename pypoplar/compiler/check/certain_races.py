@@ -15,6 +15,7 @@ from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.device_wording import device_code, shared_word, worker_race
 from pypoplar.codelet.ir.certain_accesses import Accesses, VertexShapes, certain_accesses
+from pypoplar.codelet.ir.kept_analyses import kept
 from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.codelet.language.declaration import Field
@@ -27,6 +28,7 @@ from pypoplar.interface.layout import NOTHING
 from pypoplar.presets import STORE_BYTES
 
 MOST_SHAPES = 64  # of a codelet's vertices: more are not judged
+_KEPT_SHAPES, _KEPT_BYTES = 64, 1 << 12  # of a codelet: vertices that are known to have no race, and what tells them
 _FEW = 4096  # of which it takes no time to see which are alike
 
 
@@ -40,6 +42,17 @@ class _VertexPieces:
     width: Int64s  # bytes of an element
     element: Int64s  # a number for its first element; an Input and an Output that are one tensor have the same
     word: Int64s  # a number for its first word
+
+    def content(self) -> tuple[object, ...] | None:
+        """What equal pieces have in common; None where it is much."""
+        shapes = self.shapes
+        columns = (
+            *(shapes.first_piece, shapes.extent, shapes.length, shapes.numbers, shapes.known),
+            *(self.field, self.row, self.width, self.element, self.word),
+        )
+        if sum(column.nbytes for column in columns) > _KEPT_BYTES:
+            return None
+        return tuple((column.shape, column.tobytes()) for column in columns)
 
 
 def find_worker_races(graph: FrozenGraph, used: Bools, in_place: InPlaceEdges, workers: int) -> None:
@@ -195,8 +208,23 @@ def _find_race(graph: FrozenGraph, number: int, vertices: Int64s, in_place: InPl
     pairs = [(names[given], names[target]) for owner, given, target in in_place.fields(graph).tolist() if owner == number]
     contended = stored | {given for given, target in pairs if target in stored}
     pieces = _pieces(graph, codelet, vertices, in_place)
+    content = pieces.content()
+    free = _race_free(codelet.typed)
+    if (content, contended, workers) in free:
+        return None
     accesses = certain_accesses(codelet.typed, pieces.shapes, workers, contended)
-    return _shared_element(codelet, pieces, accesses, workers) or _shared_word(codelet, pieces, accesses, workers)
+    race = _shared_element(codelet, pieces, accesses, workers) or _shared_word(codelet, pieces, accesses, workers)
+    if race is None and content is not None:
+        if len(free) >= _KEPT_SHAPES:
+            free.clear()
+        free.add((content, contended, workers))
+    return race
+
+
+@kept
+def _race_free(codelet: TypedCodelet) -> set[tuple[object, frozenset[str], int]]:
+    """Pieces of vertices of a codelet, fields that others may meet in, and numbers of workers of which it is known: no race."""
+    return set()
 
 
 def _shared_element(codelet: Codelet, pieces: _VertexPieces, accesses: Accesses, workers: int) -> _Race | None:

@@ -1,5 +1,6 @@
 """Races between the workers of a MultiVertex that are certain when the Engine is made, and those that are not."""
 
+import functools
 import re
 
 import numpy as np
@@ -16,9 +17,11 @@ from pypoplar import (
     AtomicStoreError,
     Device,
     GraphCycleError,
+    IPUModel,
     compileGraph,
 )
-from pypoplar.compiler.check.certain_races import MOST_SHAPES
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.compiler.check.certain_races import _KEPT_SHAPES, MOST_SHAPES, _race_free
 from pypoplar.program import Execute, Sequence
 
 FIELDS = """
@@ -47,10 +50,16 @@ def limited(value, most):
 """
 
 
+@functools.cache
+def codelet_class(body):
+    """One class for all vertices of this device code, so that what is known of some is there when others are judged."""
+    return vertex(body, fields=FIELDS, prelude=PRELUDE, base="MultiVertex", head="self, worker")
+
+
 def compiled(body, *, n=5, count=0, length=40, device=None, options=None):
     """Compile a vertex of this device code. Its `y` has `length` elements, its rows 3, 7 and 1."""
     bench = Bench(device)
-    codelet = vertex(body, fields=FIELDS, prelude=PRELUDE, base="MultiVertex", head="self, worker")
+    codelet = codelet_class(body)
     rows = bench.variable("rows", np.zeros(11, np.int32), 0)
     fields = {
         "x": bench.variable("x", np.zeros(8, np.int32), 0),
@@ -372,3 +381,84 @@ def test_nothing_is_refused_that_does_without_a_race_on_any_data(seed, count):
         for data in range(20):
             log, left = written.log({**worker_values(data), "count": count})
             assert left is None or log.verdict
+
+
+def test_vertices_of_equal_sizes_are_judged_by_what_else_tells_them_apart():
+    """Vertices that are known to have no race vouch for no others of their codelet, in another graph."""
+    body = "self.y[self.n * worker] = 1\nself.halves[worker * 2] = 1.0"
+    for n in (1, 2, 1):
+        compiled(body, n=n)
+        for _ in range(2):  # an error is found again
+            with pytest.raises(GraphCycleError, match="worker 1 writes element 0 of field 'y', which worker 0 has written"):
+                compiled(body, n=0)
+    compiled("self.y[worker * len(self.y) // 40] = 1")
+    with pytest.raises(GraphCycleError):
+        compiled("self.y[worker * len(self.y) // 40] = 1", length=20)
+
+
+def test_vertices_are_judged_for_the_workers_of_their_target():
+    body = "self.y[worker % 3] = 1"
+    model = IPUModel("tiny")
+    model.numWorkerContexts = 3
+    few = model.createDevice()
+    compiled(body, device=few)
+    with pytest.raises(GraphCycleError, match="worker 3 writes element 0 of field 'y', which worker 0 has written"):
+        compiled(body)
+    compiled(body, device=few)
+
+
+def test_vertices_are_judged_by_what_they_work_on_in_place():
+    """An Input and an Output that are one tensor meet where two tensors do not."""
+    codelet = vertex(
+        "self.y[worker] = self.x[worker + 1]", fields="x: Input[Vector[INT]]\ny: Output[Vector[INT]]", base="MultiVertex",
+        head="self, worker",
+    )  # fmt: skip
+    for shared in (False, True, False):
+        bench = Bench()
+        x = bench.variable("x", np.zeros(7, np.int32), 0)
+        y = x if shared else bench.variable("y", np.zeros(7, np.int32), 0)
+        program = bench.execute(codelet, 0, x=x, y=y)
+        if shared:
+            with pytest.raises(GraphCycleError, match="worker 1 writes element 1 of field 'y', which worker 0 has read"):
+                compileGraph(bench.graph, program)
+        else:
+            compileGraph(bench.graph, program)
+
+
+def test_which_of_several_vertices_works_in_place_is_told_apart():
+    codelet = vertex(
+        "self.y[worker] = self.x[worker + self.n]", fields="x: Input[Vector[INT]]\ny: Output[Vector[INT]]\nn: INT",
+        base="MultiVertex", head="self, worker",
+    )  # fmt: skip
+    for in_place in (0, 1, 0):
+        bench = Bench()
+        compute_set = bench.graph.addComputeSet("both")
+        for n in (0, 1):
+            x, y = (bench.variable(f"{name}{n}", np.zeros(7, np.int32), n) for name in "xy")
+            made = bench.graph.addVertex(compute_set, codelet, {"x": x, "y": x if n == in_place else y, "n": n})
+            bench.graph.setTileMapping(made, n)
+        if in_place == 1:  # where its neighbour writes is what a worker reads
+            with pytest.raises(GraphCycleError, match="field 'y', which worker 0 has read"):
+                compileGraph(bench.graph, Execute(compute_set))
+        else:
+            compileGraph(bench.graph, Execute(compute_set))
+
+
+def test_no_more_is_kept_of_vertices_without_a_race_than_there_is_room_for():
+    body = "self.y[self.n + worker] = 1"
+    for n in range(_KEPT_SHAPES + 5):
+        compiled(body, n=n, length=200)
+        free = _race_free(Codelet.of_class(codelet_class(body)).typed)
+        assert len(free) == n % _KEPT_SHAPES + 1
+
+
+def test_nothing_is_kept_of_vertices_that_it_takes_much_to_tell_apart():
+    codelet = vertex(
+        "self.y[worker] = len(self.rows)", fields="rows: Input[VectorList[INT]]\ny: Output[Vector[INT]]", base="MultiVertex",
+        head="self, worker",
+    )  # fmt: skip
+    for count in (2, 200):
+        bench = Bench()
+        rows, y = bench.variable("rows", np.zeros(count, np.int32), 0), bench.variable("y", np.zeros(6, np.int32), 0)
+        compileGraph(bench.graph, bench.execute(codelet, 0, rows=[rows[number : number + 1] for number in range(count)], y=y))
+        assert len(_race_free(Codelet.of_class(codelet).typed)) == 1
