@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
@@ -28,9 +29,14 @@ _LIBRARIES = ("poplin", "popnn", "popops", "poprand", "poputil")
 
 @frozen
 class Template:
-    """A codelet class with type variables; `Scale[FLOAT]` is one of its instances."""
+    """A codelet class with type variables; `Scale[FLOAT]` is one of its instances.
+
+    `instances` are those that are made already, of a class that is known to be what it was; None where each is made anew, for a
+    class may have changed, or what its code names.
+    """
 
     cls: type[Vertex]
+    instances: dict[tuple[Any, ...], Codelet] | None = field(default=None, eq=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,15 +53,41 @@ class Template:
         base, fixed = split_name(self.name)
         return f"{base}<{','.join([*fixed, *(variable.__name__ for variable in parameters_of(self.cls))])}>"
 
+    @functools.cached_property
+    def key(self) -> tuple[str, tuple[str, ...], int]:
+        """The name without its arguments, those that are no types, and how many types there are."""
+        return (*split_name(self.name), len(parameters_of(self.cls)))
+
     def instance(self, arguments: tuple[Any, ...]) -> Codelet:
-        return Codelet.of_class(self.cls, check_arguments(self.cls, arguments))
+        bindings = check_arguments(self.cls, arguments)
+        if self.instances is None:
+            return Codelet.of_class(self.cls, bindings)
+        if arguments not in self.instances:
+            self.instances[arguments] = Codelet.of_class(self.cls, bindings)
+        return self.instances[arguments]
+
+
+@frozen(eq=False)
+class Collected:
+    """What has been collected of a module, for any number of graphs: somebody makes sure that it is still what it was."""
+
+    codelets: tuple[Codelet | Template, ...]
+
+    @staticmethod
+    def of(module: ModuleType) -> Collected:
+        """The codelets of a module, whose instances are kept, too."""
+        found = collect(module)
+        return Collected(tuple(Template(one.cls, {}) if isinstance(one, Template) else one for one in found))
 
 
 def collect(source: Any) -> list[Codelet | Template]:
     """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, a ``.py`` file by its path, a list of these.
 
     Of a module: the classes defined in it, by now, whose name has no leading underscore; that is for bases of codelets.
+    What has been collected before is as it was.
     """
+    if isinstance(source, Collected):
+        return list(source.codelets)
     if isinstance(source, list | tuple):
         return [codelet for single in source for codelet in collect(single)]
     if isinstance(source, str | os.PathLike):
@@ -172,8 +204,7 @@ class CodeletRegistry:
         return number
 
     def _add_template(self, template: Template) -> None:
-        base, fixed = split_name(template.name)
-        key = (base, fixed, len(parameters_of(template.cls)))
+        key = template.key
         known = self._templates.setdefault(key, template)
         if known.cls is not template.cls and known.location != template.location:
             self._refuse_other(known, template)

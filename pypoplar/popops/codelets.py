@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.graph.graph import Graph
 from pypoplar.poputil.arguments import check_graph
-from pypoplar.poputil.codelet_modules import codelet_module
+from pypoplar.poputil.codelet_modules import add_codelets_of
 from pypoplar.tracebacks import public
 
 FILES = (
@@ -37,5 +37,4 @@ def addCodelets(graph: Graph) -> None:
         For what is no graph.
     """
     check_graph("popops.addCodelets", graph)
-    for file in FILES:
-        graph.addCodelets(codelet_module(file))
+    add_codelets_of(graph, FILES)
