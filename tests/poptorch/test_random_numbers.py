@@ -1,7 +1,9 @@
 """Random numbers have PyTorch's distributions, and are others in the next call."""
 
+import numpy as np
 import torch
-from poptorch_rig import Plain, compiled
+from poptorch_rig import Differentiated, Plain, compiled
+from torch.nn import functional
 
 COUNT = 2000
 
@@ -37,3 +39,44 @@ def test_distributions():
     assert not torch.equal(machine.run([torch.full((COUNT,), 3.0)])[0], uniform)
     machine.random_state = [11, 0]
     assert torch.equal(machine.run([torch.full((COUNT,), 3.0)])[0], uniform)
+
+
+def kept_in_training(probability):
+    """What two dropouts make of ones in a step, and the gradient by each, which has PyTorch's weights of `Differentiated`."""
+    ones = torch.ones(COUNT)
+    module = Differentiated(lambda *both: torch.cat([functional.dropout(one, probability) for one in both]), (ones, ones))
+    machine = compiled(module, (), training=True)
+    machine.random_state = [11, 0]
+    results = [machine.run(())[0].numpy().reshape(2, COUNT) for _ in range(2)]
+    weights = np.sin(np.arange(2 * COUNT, dtype=np.float32) * np.float32(1.7)).reshape(2, COUNT)
+    gradients = [machine.engine.readTensor(f"gradient/tensors.{number}").reshape(COUNT) for number in range(2)]
+    return results, gradients, weights
+
+
+def test_a_dropout_scales_what_it_keeps_so_that_the_mean_stays():
+    (first, _), *_ = kept_in_training(0.25)
+    assert set(np.unique(first)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert abs(np.count_nonzero(first) / first.size - 0.75) < 5 * 0.433 / first.size**0.5
+
+
+def test_dropouts_of_a_step_and_of_the_next_step_keep_other_elements():
+    (first, second), *_ = kept_in_training(0.25)
+    assert not np.array_equal(first[0], first[1])
+    assert not np.array_equal(first, second)
+
+
+def test_a_gradient_goes_through_the_elements_that_the_dropout_kept():
+    (_, last), gradients, weights = kept_in_training(0.25)
+    for result, gradient, weight in zip(last, gradients, weights, strict=True):
+        np.testing.assert_allclose(gradient, result * weight, rtol=1e-5, atol=1e-6)
+
+
+def test_a_dropout_of_everything_leaves_zeros_and_no_gradient():
+    (first, second), gradients, _ = kept_in_training(1.0)
+    assert not any(array.any() for array in (first, second, *gradients))
+
+
+def test_a_dropout_that_does_not_train_is_its_input():
+    x = torch.linspace(-1, 1, 64)
+    machine = compiled(Plain(lambda x: functional.dropout(x, 0.5, training=False)), (x,), training=False)
+    assert torch.equal(machine.run([x])[0], x)
