@@ -46,16 +46,17 @@ def test_steps_on_the_host_are_pytorchs(name):
     assert torch.equal(steps(MADE[name](parameters())), steps(PYTORCHS[name](parameters())))
 
 
+@pytest.mark.parametrize("eps", [1e-8, 0.1])
 @pytest.mark.parametrize("correction", [True, False])
-def test_a_step_of_lamb_is_the_papers(correction):
+def test_a_step_of_lamb_is_the_papers(correction, eps):
     (weights,) = mine = [torch.nn.Parameter(torch.tensor([0.5, -2.0, 1.0]))]
     x, first, second = np.array([0.5, -2.0, 1.0]), np.zeros(3), np.zeros(3)
-    optimizer = LAMB(mine, lr=0.1, weight_decay=0.05, max_weight_norm=2.0, bias_correction=correction)
+    optimizer = LAMB(mine, lr=0.1, eps=eps, weight_decay=0.05, max_weight_norm=2.0, bias_correction=correction)
     for step in range(1, 4):
         gradient = 2 * (x - 0.3)
         first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
         scales = (1 - 0.9**step, 1 - 0.999**step) if correction else (1, 1)
-        update = first / scales[0] / (np.sqrt(second / scales[1]) + 1e-8) + 0.05 * x
+        update = first / scales[0] / (np.sqrt(second / scales[1]) + eps) + 0.05 * x
         x = x - 0.1 * min(np.linalg.norm(x), 2.0) / np.linalg.norm(update) * update
         optimizer.zero_grad()
         ((weights - 0.3) ** 2).sum().backward()

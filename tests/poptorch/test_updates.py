@@ -56,6 +56,34 @@ def test_steps_of_lamb_are_those_of_the_host(correction):
     steps_alike(optim("LAMB", lr=0.05, weight_decay=0.1, bias_correction=correction, max_weight_norm=1.5), relative=5e-5)
 
 
+@pytest.mark.parametrize("correction", [True, False])
+def test_eps_of_lamb_shortens_small_gradients_as_on_the_host(correction):
+    steps_alike(optim("LAMB", lr=0.05, eps=0.1, bias_correction=correction), relative=5e-5)
+
+
+def test_lamb_moves_nothing_where_there_are_no_gradients():
+    weights = parameters()
+    machine = UpdateRig(optim("LAMB", lr=0.05, weight_decay=0.0)(list(weights.values())), weights)
+    machine.step({name: torch.zeros_like(one) for name, one in weights.items()})
+    for name, one in weights.items():
+        np.testing.assert_array_equal(machine.weight(name), one.detach().numpy())
+
+
+def test_a_spread_that_rounding_brings_below_0_counts_as_0():
+    """Of gradients that do not change the mean of squares is the square of the mean, but for the last bits."""
+    weights = {"weight": torch.nn.Parameter(torch.zeros(200))}
+    gradient = {"weight": torch.linspace(0.1, 2.0, 200)}
+    optimizer = torch.optim.RMSprop(weights.values(), lr=0.01, alpha=0.3, eps=0.5, centered=True)
+    machine = UpdateRig(optimizer, weights)
+    for _ in range(20):
+        machine.step(gradient)
+    squares, means = (machine.engine.readTensor(state.handle).reshape(-1) for state in machine.update.states)
+    assert (squares < means * means).any()
+    before = machine.weight("weight")
+    machine.step(gradient)
+    np.testing.assert_allclose(before - machine.weight("weight"), 0.01 * gradient["weight"].numpy() / 0.5, rtol=5e-3)
+
+
 class Unbiased(torch.optim.Optimizer):
     """AdamW without bias correction, RMSprop of TensorFlow, gradient descent of clipped gradients: as their papers say."""
 
