@@ -87,6 +87,28 @@ def test_states_of_pytorchs_optimisers_go_to_the_host_and_back():
     same(model, other)
 
 
+@pytest.mark.parametrize("optim", [torch.optim, poptorch.optim])
+def test_a_loaded_state_is_that_of_the_object_before_the_next_step_too(optim):
+    model = Line()
+    optimizer = optim.Adam(model.parameters(), lr=0.05)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    first = copy.deepcopy(optimizer.state_dict())
+    training(*batch(1))  # the device is ahead of the object
+    optimizer.load_state_dict(copy.deepcopy(first))
+    alike(optimizer.state_dict(), first)
+
+
+def alike(one, other):
+    """Assert that two states are the same."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            alike(one[key], other[key])
+    else:
+        assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
 def test_steps_on_the_host_go_on_on_the_device():
     model = Line()
     other = copy.deepcopy(model)
