@@ -135,6 +135,14 @@ def test_what_overwrites_what_an_earlier_copy_reads_is_the_next_step(world):
     assert world.steps(Copy(x[:2], y[:2]), Copy(z[2:], x[2:])) == ["ab"]
 
 
+def test_the_last_element_of_one_copy_and_the_first_of_the_next_are_apart(world):
+    """The first copy writes the last elements of all, the second the first of all, which the third reads or writes."""
+    first, source, result, last = (world.variable(name, 4, tile) for tile, name in enumerate(("first", "source", "result", "last")))
+    assert world.steps(Copy(source, last), Copy(source, first), Copy(first, result)) == ["ab", "c"]
+    assert world.steps(Copy(source, last), Copy(source, first), Copy(result, first)) == ["ab", "c"]
+    assert world.steps(Copy(last, result[:4]), Copy(first, source), Copy(result, first)) == ["ab", "c"]
+
+
 def test_a_step_goes_as_far_as_it_may(world):
     """A copy depends on its step only: not on one further back, and not on one that comes."""
     x, y, z = (world.variable(name, 4, tile) for tile, name in enumerate("xyz"))
