@@ -416,6 +416,50 @@ def test_what_a_function_leaves_behind_lives_to_its_end(bench):
     assert bench.life(Sequence([bench.write(x), Call(reads)]), "x") == [(1, 2), (2, 4)]
 
 
+def test_what_lives_through_a_condition_lives_in_the_function_that_it_calls(bench):
+    x, flag = bench.variable("x"), bench.variable("flag", 1, INT)
+    get = Copy(bench.graph.addHostToDeviceFIFO("flag", INT, 1), flag)
+    function = bench.graph.addFunction(bench.write(bench.sink))
+
+    def lives(*, before=(), first=(), head=(), body=(), after=()):
+        """Whether x lives in the function, which the condition calls behind `first`; what is called has a range of its own."""
+        condition = Sequence([get, *first, Call(function), *head])
+        loop = RepeatWhileTrue(condition, flag[0], Sequence([bench.write(bench.sink), *body]))
+        return len(bench.life(Sequence([*before, loop, *after]), "x")) > 1
+
+    write, read = bench.write(x), bench.read(x)
+    again = bench.write(x)
+    assert lives(before=[write], after=[read])
+    assert lives(before=[write], body=[read])
+    assert lives(before=[write], head=[read])
+    assert lives(before=[write], first=[read])  # the condition's next round reads it
+    assert lives(before=[write], body=[again], after=[read])  # the body may not run
+    assert lives(before=[write], body=[again], head=[read])
+    assert lives(before=[write], body=[read, again])
+    assert not lives(before=[write], first=[read], body=[again])
+    assert not lives(before=[write, read])
+    assert not lives(head=[write, read])
+    assert not lives(body=[write, read])
+    assert not lives(body=[write, read], head=[again, bench.read(x)])
+
+
+def test_what_a_function_reads_lives_up_to_its_call(bench):
+    x = bench.variable("x")
+    other = bench.write(bench.sink)
+    reads = bench.graph.addFunction(Sequence([other, bench.read(x)]))
+    assert bench.life(Sequence([bench.write(x), other, other, Call(reads)]), "x") == [(1, 4), (4, 6)]
+    assert bench.life(Sequence([other, Call(reads)]), "x") == "always"
+
+
+def test_what_a_function_writes_does_not_live_before_its_call(bench):
+    x = bench.variable("x")
+    other = bench.write(bench.sink)
+    writes = bench.graph.addFunction(Sequence([other, bench.write(x)]))
+    program = Sequence([bench.write(x), bench.read(x), other, other, Call(writes), other, bench.read(x)])
+    assert bench.life(program, "x") == [(1, 7), (8, 9)]
+    assert bench.life(Sequence([other, other, Call(writes), other, bench.read(x)]), "x") == [(3, 5), (6, 7)]
+
+
 def test_what_passes_from_program_to_program_is_always_live(bench):
     x = bench.variable("x")
     assert bench.life([bench.write(x), bench.read(x)], "x") == "always"
