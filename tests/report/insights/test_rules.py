@@ -8,7 +8,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
-from page_reports import LIMIT, compute, exchange, memory, report, variables
+from page_reports import LIMIT, compute, exchange, memory, messages, report, two_ipus, variables
 from profile_reports import reports
 
 from pypoplar.report.execution import STEP_TYPES, Step, VertexTypeCycles
@@ -119,6 +119,35 @@ def test_the_limit_of_an_exchange_is_the_busiest_port_also_where_it_sends():
 def test_of_ports_that_are_busy_equally_long_the_one_with_the_most_bytes_is_the_limit():
     finding = rules.biggest_exchange(report(EVEN, exchange("many", 1, [6, 6, 6, 0], [0, 8, 4, 0], [4, 0, 0, 8])))
     assert finding.text.endswith(" The limit is tile 1 (2 others take as long): 6 cycles against 4 of the mean tile, 8 B sent.")
+
+
+def test_of_exchanges_that_take_as_long_the_first_is_the_biggest():
+    first, second = (exchange(name, number, [5] * 4, [8] * 4, [8] * 4) for number, name in ((1, "first"), (2, "second")))
+    assert rules.biggest_exchange(report(EVEN, first, second)).title == 'Biggest exchange: "first"'
+
+
+@pytest.mark.parametrize(("sent", "received", "words"), [(8, 9, "gathers"), (8, 8, "gathers"), (9, 8, "sends much more")])
+def test_a_tile_that_sends_no_more_than_it_receives_gathers(sent, received, words):
+    step = exchange("one", 1, [6, 1, 1, 1], [sent, 1, 1, 1], [received, 1, 1, 1])
+    assert words in rules.biggest_exchange(report(EVEN, step)).advice
+
+
+@pytest.mark.parametrize(("over", "told"), [(19, True), (20, True), (21, False)])
+def test_a_tile_is_the_limit_of_an_exchange_that_takes_as_long_between_ipus_as_on_tiles(over, told):
+    step = evolve(exchange("across", 1, [12, 6, 6, 0], [8] * 4, [8] * 4), copy_cycles=8, global_exchange_cycles=over)
+    assert ("The limit is tile 0" in rules.biggest_exchange(report(EVEN, step)).text) is told
+
+
+@pytest.mark.parametrize(("sent", "words"), [(39, "gathers"), (40, "gathers"), (41, "sends much more")])
+def test_a_tile_that_sends_no_more_to_another_ipu_than_it_receives_gathers(sent, words):
+    ran = two_ipus()
+    step = evolve(ran.execution.steps[0], bytesSentByTile=np.array([]), bytesReceivedByTile=np.array([]))
+    both = messages("over", 0, (0, 2, sent), (3, 0, 40))
+    compilation = evolve(ran.compilation, exchanges=(both,))
+    made = evolve(ran, compilation=compilation, execution=evolve(ran.execution, steps=(step,)))
+    finding = rules.biggest_exchange(made)
+    assert finding.text.endswith(f", {sent} B sent, 40 B received.")
+    assert words in finding.advice
 
 
 def test_an_exchange_between_ipus_is_limited_by_their_link():
