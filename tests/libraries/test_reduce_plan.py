@@ -132,6 +132,24 @@ def test_the_prediction_is_near_what_the_engine_measures(type, shape, dims):
 
 
 @pytest.mark.parametrize(
+    ("outputs", "adjacent", "lying", "partials", "width", "cycles"),
+    [
+        (1, 1, 1, 100, 1, 300),  # 100 pieces are received, one is sent
+        (64, 1, 64, 2, 1, 192),  # 64 pieces are sent, two are received
+        (64, 5, 64, 2, 1, 960),  # 5 x 64 pieces are sent
+        (64, 5, 64, 5, 64, 320),  # one piece that lies as it is wanted: 5 x 64 elements of 4 B, 4 B in a cycle
+        (64, 1, 8, 2, 64, 128),  # 2 x 8 pieces are received, which take less than their bytes
+        (64, 1, 8, 2, 3, 9),  # three pieces are sent, two are received
+        (64, 1, 3, 2, 8, 18),  # 2 x 3 pieces are received, one is sent
+    ],
+)
+def test_an_exchange_lasts_as_long_as_the_tile_that_sends_or_receives_most(outputs, adjacent, lying, partials, width, cycles):
+    target = Target.createIPUTarget(1, 64, "ipu2")
+    assert target.getExchangeBytesPerCycle() == 4
+    assert exchange_cycles(target, 4, outputs, adjacent, lying, partials, width) == cycles
+
+
+@pytest.mark.parametrize(
     ("type", "result", "outputs", "partials", "single", "contiguous", "strided"),
     [
         (FLOAT, FLOAT, 10, 1, 18, 139, 71),
