@@ -1,0 +1,35 @@
+"""Which modules a room has, and which tests are those of its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = "pypoplar"
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand")  # whose tests lie in one folder
+
+
+class UnknownRoom(Exception):
+    """A name that is no room and no module, or one whose tests are not known."""
+
+
+def modules_of(root: Path, name: str) -> list[str]:
+    """The modules of a room or module, as paths from `root`: of ``compiler/liveness``, ``compiler.liveness.atoms`` or a path."""
+    place = name.removesuffix(".py").strip("/")
+    place = (place if "/" in place else place.replace(".", "/")).removeprefix(PACKAGE).strip("/")
+    path = root / PACKAGE / place
+    found = [path.with_suffix(".py")] if place and path.with_suffix(".py").is_file() else []
+    if place and path.is_dir():
+        found += sorted(path.rglob("*.py"))
+    if not found:
+        raise UnknownRoom(f"{name} is no room and no module of {PACKAGE}")
+    return [str(each.relative_to(root)) for each in found]
+
+
+def folders_of_tests(root: Path, module: str) -> list[str]:
+    """The tests of a module's room, as paths from `root`."""
+    room = Path(module).relative_to(PACKAGE).parts[0].removesuffix(".py")
+    folder = root / "tests" / ("libraries" if room in LIBRARIES else room)
+    found = [folder] if folder.is_dir() else sorted((root / "tests").glob(f"test_{room}*.py"))
+    if not found:
+        raise UnknownRoom(f"the tests of {module} have no folder of its room's name: name them with --tests")
+    return [str(each.relative_to(root)) for each in found]
