@@ -1,6 +1,7 @@
 """Which copies are one step, held against sets of bytes."""
 
 import random
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -233,6 +234,22 @@ def test_remote_buffers_are_steps_of_their_own(world):
     x, y = world.variable("x", 4, 0), world.variable("y", 4, 1)
     remote = world.graph.addRemoteBuffer("remote", FLOAT, 4)
     assert world.steps(Copy(remote, x), Copy(remote, y), Copy(x, remote)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("elements", "most", "ends"),
+    [
+        ([4, 6, 1, 10, 11, 0, 3], 100, [0, 2, 3, 4, 5, 7]),  # ten elements at most, or one copy
+        ([5, 5, 5, 5], 100, [0, 2, 4]),
+        ([1, 1, 1, 1, 1], 2, [0, 2, 4, 5]),
+        ([0], 1, [0, 1]),
+        ([], 1, [0]),
+    ],
+)
+def test_copies_are_looked_at_in_portions(elements, most, ends):
+    with patch.object(merged_copies, "MOST_ELEMENTS", 10):
+        portions = list(merged_copies._portions(elements, most))
+    assert portions == [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def test_memories_of_any_size_are_told_apart():
