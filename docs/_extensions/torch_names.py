@@ -13,7 +13,7 @@ from typing import Any, Union
 from sphinx.application import Sphinx
 from sphinx.ext.autodoc.mock import MockFinder, _MockObject
 
-NEWEST = "99.0"  # for the test of its version
+TRIED = "2.13"  # a version that `poptorch` takes without a word
 
 
 class _Operator:
@@ -31,7 +31,7 @@ def install() -> None:
     sys.meta_path.insert(0, MockFinder(["torch"]))
     import torch
 
-    torch.__version__ = NEWEST
+    torch.__version__ = TRIED
     torch.library.custom_op = lambda *given, **settings: lambda function: _Operator()
 
 

@@ -4,6 +4,7 @@ It needs PyTorch, which is an extra: ``pip install 'pypoplar[pytorch]'``. A scri
 ``python -m pypoplar.poptorch SCRIPT``.
 """
 
+import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 try:
@@ -15,10 +16,17 @@ except ModuleNotFoundError as missing:
         "pypoplar.poptorch needs PyTorch, which is not installed: pip install 'pypoplar[pytorch]'", name="torch"
     ) from None
 
-OLDEST_TORCH = "2.13"  # that was tested
+OLDEST_TORCH, NEWEST_TORCH = "2.13", "2.13"  # that were tried, and what pyproject.toml says
 
 if tuple(map(int, _torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_TORCH.split("."))):
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
+if tuple(map(int, _torch.__version__.split(".")[:2])) > tuple(map(int, NEWEST_TORCH.split("."))):
+    _warnings.warn(  # no error: it may do, and how else could one try
+        f"the newest PyTorch that pypoplar.poptorch was tried with is {NEWEST_TORCH}, this is {_torch.__version__}: what it uses "
+        "of PyTorch's inside may be gone or mean something else; pip install 'pypoplar[pytorch]' installs one that was tried",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 from pypoplar.errors import PoplarError as Error
 from pypoplar.poptorch import enums, optim, options, profiling

@@ -1,4 +1,10 @@
-"""Names of PopTorch beside models: parsers of arguments, hooks, marks."""
+"""Names of PopTorch beside models: parsers of arguments, hooks, marks; and the versions of PyTorch that they go with."""
+
+import importlib
+import re
+import tomllib
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -99,3 +105,51 @@ def test_names_of_what_is_within_poptorch_say_what_there_is_instead(capsys):
     assert "Linear(in_features=2, out_features=3, bias=True)" in text
     assert "BeginsBlock" in text
     assert text.endswith(": ReLU()\n)\n")
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def imported_with(monkeypatch):
+    """Imports poptorch anew where PyTorch says that it is of a version."""
+
+    def imported(version):
+        monkeypatch.setattr(torch, "__version__", version)
+        return importlib.reload(poptorch)
+
+    return imported
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.7+cpu", "2.13.0a0+git12345"])
+def test_a_pytorch_that_was_tried_is_taken_without_a_word(imported_with, version):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        imported_with(version)
+    assert said == []
+
+
+@pytest.mark.parametrize("version", ["2.14.0", "2.14.1+cu130", "3.0.0.dev20270101"])
+def test_a_newer_pytorch_is_taken_with_a_warning_at_the_users_line(imported_with, version):
+    text = f"the newest PyTorch that pypoplar.poptorch was tried with is 2.13, this is {version}: "
+    with pytest.warns(RuntimeWarning, match=re.escape(text)) as said:
+        assert imported_with(version).inferenceModel(torch.nn.ReLU())(-torch.ones(2)).tolist() == [0, 0]
+    assert "pip install 'pypoplar[pytorch]'" in str(said[0].message)
+    assert "poptorch/__init__" not in said[0].filename
+
+
+@pytest.mark.parametrize("version", ["2.12.1", "1.13.0"])
+def test_an_older_pytorch_is_refused(imported_with, version):
+    with pytest.raises(ImportError, match=re.escape(f"needs PyTorch 2.13 or newer, this is {version}")):
+        imported_with(version)
+
+
+def test_the_extra_takes_the_versions_that_were_tried():
+    first, second = map(int, poptorch.NEWEST_TORCH.split("."))
+    bounds = f"torch>={poptorch.OLDEST_TORCH},<{first}.{second + 1}"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["optional-dependencies"]["pytorch"] == [bounds]
+    assert bounds in (ROOT / ".ci" / "pytorch").read_text(encoding="utf-8")
+    assert f"It needs PyTorch, which is an extra; {poptorch.NEWEST_TORCH} is" in (ROOT / "docs" / "pytorch.md").read_text(
+        encoding="utf-8"
+    )
