@@ -9,74 +9,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from floors import FLOOR, LATE, House, room
 
 ROOT = Path(__file__).parents[1] / "pypoplar"
-
-# From the ground up, as `docs/how-it-works.md` draws them; a module is of the room that the longest beginning of its name gives.
-FLOORS = (
-    "interface errors presets spelling",
-    "braces files signatures tracebacks",
-    "types options resources arrays ipu notebook",
-    "target host_values",
-    "device",
-    "codelet.operations",
-    "codelet.ir",
-    "codelet.cost",
-    "codelet.device_wording",
-    "codelet.language",
-    "codelet.frontend",
-    "codelet.codelet",
-    "codelet.registry",
-    "codelet.listing",
-    "codelet.backend",
-    "codelet.python codelet.llvm",
-    "codelet.backend.native_codelet",
-    "graph",
-    "program",
-    "executable",
-    "executable.verify",
-    "executable.executable_file",
-    "compiler.wording compiler.field_table compiler.exchange_plan",
-    "compiler.control",
-    "compiler.check",
-    "compiler.liveness",
-    "compiler.memory",
-    "compiler.exchange",
-    "compiler.lowering",
-    "compiler",
-    "report",
-    "report.making",
-    "report.insights report.naming",
-    "report.file report.text",
-    "report.page report.perfetto report.notebook_tables",
-    "pva",
-    "profile",
-    "engine",
-    "engine.interpreter engine.native",
-    "engine.engine",
-    "poputil",
-    "popops.elements.element_operations",
-    "popops.elements.element_docstrings",
-    "popops.expr",
-    "popops.elements",
-    "popops",
-    "poprand poplin",
-    "popnn",
-    "poptorch.enums poptorch.user_log",
-    "poptorch.options",
-    "poptorch.optim poptorch.data",
-    "poptorch.operators",
-    "poptorch.capture",
-    "poptorch.lowering poptorch.update",
-    "poptorch.executor",
-    "poptorch",
-    "testing",
-    "documents",
-    "cli",
-    "__main__",
-    "",  # pypoplar itself: the public names
-)
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split(" ")}
 
 MODULES_OF_A_PACKAGE = 24
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
@@ -96,54 +31,8 @@ SHARED_NAMES = {  # of classes
 }
 
 
-def module_name(path):
-    """A module's name without pypoplar's own; a package has that of its folder."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
-
-
-def says_nothing(path):
-    """Whether a package is only the folder of its rooms."""
-    return path.name == "__init__.py" and len(ast.parse(path.read_text(encoding="utf-8")).body) <= 1
-
-
-FILES = [path for path in sorted(ROOT.rglob("*.py")) if "_resources" not in path.parts]
-MODULES = {module_name(path): path for path in FILES if not says_nothing(path)}
-
-
-def room(module):
-    """The room of a module: the longest beginning of its name that has a floor."""
-    parts = module.split(".")
-    return next((name for end in range(len(parts), 0, -1) if (name := ".".join(parts[:end])) in FLOOR), None)
-
-
-def imports(module):
-    """What a module imports of pypoplar, wherever in it: pairs of a module, and whether type checkers alone follow the import."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    typing_only = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            typing_only |= {inner for statement in node.body for inner in ast.walk(statement)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            package, _, rest = name.partition(".")
-            if package == "pypoplar":
-                yield rest if rest in MODULES else rest.rpartition(".")[0], node in typing_only
-
-
-ARROWS = {(module, target, typing_only) for module in MODULES for target, typing_only in imports(module)}
-
-LATE = {  # methods of public classes that hand their object to a room above, which is loaded when it is asked for
-    ("executable.executable", "executable.executable_file"),
-    ("notebook", "report.notebook_tables"),
-    ("report.report", "report.page"),
-}
+HOUSE = House(ROOT)
+MODULES, ARROWS = HOUSE.modules, HOUSE.arrows
 
 
 def test_every_module_has_a_floor():
