@@ -11,7 +11,7 @@ PROFILE = load_profile()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "changed_option"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
