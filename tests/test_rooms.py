@@ -31,19 +31,18 @@ SHARED_NAMES = {  # of classes
 }
 
 
-HOUSE = House(ROOT)
-MODULES, ARROWS = HOUSE.modules, HOUSE.arrows
+HOUSE = House(ROOT)  # read where a test asks for it, not where all tests are collected
 
 
 def test_every_module_has_a_floor():
-    assert [module for module in MODULES if room(module) is None] == []
-    assert [name for name in FLOOR if not any(module == name or module.startswith(f"{name}.") for module in MODULES)] == []
+    assert [module for module in HOUSE.modules if room(module) is None] == []
+    assert [name for name in FLOOR if not any(module == name or module.startswith(f"{name}.") for module in HOUSE.modules)] == []
 
 
 def test_every_import_goes_down():
     upwards = {
         (module, target)
-        for module, target, _ in ARROWS
+        for module, target, _ in HOUSE.arrows
         if room(module) != room(target) and FLOOR[room(module)] <= FLOOR[room(target)]
     }
     assert sorted(upwards - LATE) == []
@@ -51,15 +50,15 @@ def test_every_import_goes_down():
 
 def test_what_is_imported_late_is_not_imported_with_its_module():
     for module, target in LATE:
-        top = {ast.unparse(node) for node in ast.parse(MODULES[module].read_text(encoding="utf-8")).body}
-        assert any((module, target, False) == arrow for arrow in ARROWS)
+        top = {ast.unparse(node) for node in ast.parse(HOUSE.modules[module].read_text(encoding="utf-8")).body}
+        assert any((module, target, False) == arrow for arrow in HOUSE.arrows)
         assert not any(f"from pypoplar.{target} import" in text for text in top if text.startswith("from"))
 
 
 def test_no_modules_import_each_other_in_a_circle():
     """But for types within a room, which may name each other."""
     below = defaultdict(set)
-    for module, target, typing_only in ARROWS:
+    for module, target, typing_only in HOUSE.arrows:
         if (module, target) not in LATE and not (typing_only and room(module) == room(target)):
             below[module].add(target)
     try:
@@ -69,13 +68,13 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_no_package_is_crowded():
-    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES.values() if path.name != "__init__.py")
+    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in HOUSE.modules.values() if path.name != "__init__.py")
     assert {package: size for package, size in sizes.items() if size > MODULES_OF_A_PACKAGE} == {}
 
 
 def test_no_name_of_a_module_is_there_twice():
     places = defaultdict(list)
-    for module, path in MODULES.items():
+    for module, path in HOUSE.modules.items():
         if path.stem not in ("__init__", "__main__") and module.split(".")[0] not in (*LIBRARIES, *COMPATIBLE):
             places[path.stem].append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
@@ -83,7 +82,7 @@ def test_no_name_of_a_module_is_there_twice():
 
 def test_no_name_of_a_class_is_there_twice():
     places = defaultdict(list)
-    for module, path in MODULES.items():
+    for module, path in HOUSE.modules.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
