@@ -1,4 +1,4 @@
-"""The native driver: one jitted function that walks the whole control program.
+"""The native driver: one function of machine code, which LLVM makes of what stands here, that walks the whole control program.
 
 Every host thread runs `drive` on the same program. Each walks all of it, does its own share of every large step (tiles are
 divided among the threads when the engine is made) and meets the others at a barrier when the step is done. Small steps are
@@ -8,8 +8,8 @@ one barrier a superstep.
 
 `drive` returns to Python when the program ends, when a service is due (prints, callbacks), after a fault, and on request (Ctrl-C).
 
-All tables are int64 arrays, known here by the addresses in a header (`pypoplar.engine.engine_state` makes it): few types keep the
-driver's first compilation short, and nothing is unpacked at a call.
+All tables are int64 arrays, known here by the addresses in a header (`pypoplar.engine.engine_state` makes it): the units that the
+driver consists of (`unit.py`) know 64-bit words only, and nothing is unpacked at a call.
 """
 
 from __future__ import annotations
