@@ -79,10 +79,3 @@ def test_pages_show_every_picture_in_both_themes_with_its_size_and_its_text():
             assert len(unescape(alt).split()) >= 8, f"{page.name}: the text of {name} says what is to be seen"
             shown.add(name)
     assert shown == set(heights)
-
-
-def test_the_rooms_are_drawn_as_their_page_has_them():
-    rooms = load("rooms")
-    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture(), "run: python docs/rooms.py"
-    top, *_, ground = rooms.drawing()[1]
-    assert [room[0].strip() for floor in (top, ground) for room in floor.rooms] == ["engine", "interface"]
