@@ -10,6 +10,7 @@ from torch import nn
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.poptorch.update.host_state import HostState
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +108,31 @@ def alike(one, other):
             alike(one[key], other[key])
     else:
         assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+def test_what_the_object_has_from_the_device_is_not_written_back(monkeypatch):
+    model, written = Line(), []
+    optimizer = adam(model)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    optimizer.state_dict()
+    monkeypatch.setattr(HostState, "_write_state", lambda self, state, given: written.append(state.name))
+    training(*batch(1))
+    assert not written
+    optimizer.state_dict()
+    optimizer.state[model.layer.weight]["exp_avg"] += 1
+    training(*batch(2))
+    assert written == ["exp_avg", "exp_avg_sq"]
+
+
+def test_betas_of_pytorchs_optimisers_are_constants_of_the_program():
+    model = Line()
+    optimizer = adam(model, betas=(0.8, 0.9))
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    optimizer.param_groups[0]["betas"] = (0.7, 0.9)
+    with pytest.raises(InvalidOption, match=r"from 0\.8 to 0\.7, which is a constant .*markAsVariable\('betas'\)"):
+        training.setOptimizer(optimizer)
 
 
 def test_steps_on_the_host_go_on_on_the_device():
@@ -231,7 +257,7 @@ def test_tied_and_frozen_parameters_and_those_of_no_group():
 
 def test_optimisers_that_make_no_sense_for_a_model():
     model = Line()
-    with pytest.raises(InvalidOption, match="SGD updates 3 of 3 tensors that are no parameters of the model"):
+    with pytest.raises(InvalidOption, match=r"SGD updates 3 of 3 tensors .* of shape \(2,\) in parameter group 0"):
         poptorch.trainingModel(model, optimizer=torch.optim.SGD(Line().parameters(), lr=0.1))(*batch(0))
     with pytest.raises(MissingFeature, match="Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB"):
         poptorch.trainingModel(model, optimizer=torch.optim.Adagrad(model.parameters()))(*batch(0))

@@ -64,6 +64,14 @@ def test_a_step_of_lamb_is_the_papers(correction, eps):
     np.testing.assert_allclose(weights.detach().numpy(), x, rtol=1e-5)
 
 
+def test_lamb_takes_weights_for_no_longer_than_a_half_can_be_unless_it_is_told():
+    weights = torch.nn.Parameter(torch.tensor([1e5]))
+    optimizer = LAMB([weights], lr=1.0, weight_decay=0.0)
+    weights.sum().backward()
+    optimizer.step()
+    assert weights.item() == pytest.approx(1e5 - 65500, abs=0.1)
+
+
 def test_lamb_moves_weights_of_length_0_and_runs_a_closure():
     weights = torch.nn.Parameter(torch.zeros(2))
     optimizer = LAMB([weights])
@@ -126,6 +134,8 @@ def test_a_copy_has_the_attributes_too(name):
 def test_a_state_is_saved_and_loaded(name):
     optimizer, other = MADE[name](parameters()), MADE[name](parameters())
     assert not optimizer.has_state()
+    assert not optimizer.ipu_state_is_dirty
+    assert not optimizer.host_state_is_dirty
     optimizer.set_state_dict({"ipu_state": {"a": 1}, "ipu_param": {"b": 2}})
     for group in optimizer.param_groups:
         group["lr"] = 0.5

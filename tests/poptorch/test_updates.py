@@ -149,6 +149,15 @@ def test_velocities_take_up_gradients(accumulated):
         steps_alike(optim("SGD", **chosen, use_combined_accum=True, nesterov=True))
 
 
+def test_a_velocity_of_one_parameter_takes_up_gradients():
+    weight = {"weight": torch.nn.Parameter(torch.ones(3))}
+    optimizer = optim("SGD", lr=0.5, momentum=0.5, use_combined_accum=True)(list(weight.values()))
+    machine = UpdateRig(optimizer, weight)
+    for _ in range(2):
+        machine.step({"weight": torch.ones(3)})
+    np.testing.assert_allclose(machine.weight("weight"), 1 - 0.5 * (1 + 1.5))
+
+
 @pytest.mark.parametrize("kind", ["SGD", "AdamW", "RMSprop", "LAMB"])
 def test_weights_of_halves(kind):
     chosen = {"lr": 0.05, **({"momentum": 0.5} if kind in ("SGD", "RMSprop") else {})}
