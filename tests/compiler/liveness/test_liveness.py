@@ -334,6 +334,15 @@ def test_a_partial_write_does_not_define_a_variable_that_is_cut_into_too_many_pa
     assert bench.life(Sequence([Copy(ones.broadcast(count, 0), x), partial, bench.read(x[:4])]), "x") == [(1, 4)]
 
 
+def test_a_variable_of_few_parts_is_divided_beside_one_that_is_cut_into_many(bench, monkeypatch):
+    monkeypatch.setattr(atoms, "MOST_PARTS", 50)
+    fine, x = bench.variable("fine", 200), bench.variable("x")
+    ones = bench.graph.addConstant(FLOAT, [1], 1)
+    bench.graph.setTileMapping(ones, 0)
+    cut = Copy(ones.broadcast(100, 0), fine.subSample(2, 0))
+    assert bench.life(Sequence([cut, bench.write(x[:2]), bench.write(x[2:]), bench.read(x)]), "x") == [(2, 5)]
+
+
 def test_outputs_that_cover_a_variable_define_it(bench):
     x = bench.variable("x")
     halves = [(Copies, {"x": bench.source[:2], "y": x[begin : begin + 2]}) for begin in (0, 2)]
@@ -396,6 +405,19 @@ def test_all_branches_have_to_define(bench, where):
     assert life(Switch(flag[0], [(0, write), (1, bench.write(x))], bench.write(x))) != "always"
     assert life(Switch(flag[0], [(0, write), (1, bench.write(x))])) == "always"
     assert life(Switch(flag[0], [(0, write), (1, other)], bench.write(x))) == "always"
+
+
+@pytest.mark.parametrize("inner", ["branch", "loop", "function"])
+def test_what_a_round_writes_before_it_is_read_within_does_not_live_from_round_to_round(bench, inner):
+    x, flag = bench.variable("x"), bench.variable("flag", 1, INT)
+    bench.graph.setInitialValue(flag, 1)
+    reads = {
+        "branch": lambda: If(flag[0], bench.read(x), bench.write(bench.sink)),
+        "loop": lambda: Repeat(2, bench.read(x)),
+        "function": lambda: Call(bench.graph.addFunction(bench.read(x))),
+    }[inner]
+    assert bench.life(Repeat(2, Sequence([bench.write(x), reads()])), "x") != "always"
+    assert bench.life(Repeat(2, Sequence([reads(), bench.write(x)])), "x") == "always"
 
 
 def test_what_lives_over_a_call_lives_in_the_function(bench):
@@ -604,6 +626,67 @@ def start(i, high):
         return k
     k = 0
     return k
+
+
+class ChangedIndex(Vertex):
+    """Outputs whose index is another one where it is used than where it was set."""
+
+    x: Input[Vector[FLOAT]]
+    in_a_branch: Output[Vector[FLOAT]]
+    in_a_loop: Output[Vector[FLOAT]]
+    behind_its_loop: Output[Vector[FLOAT]]
+    as_it_was: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.in_a_branch)):
+            k = i
+            if self.x[0] > 0.0:
+                k = 0
+            self.in_a_branch[k] = 1.0
+        for i in range(len(self.in_a_loop)):
+            k = i
+            while k > 2:
+                k -= 1
+            self.in_a_loop[k] = 1.0
+        last = 0
+        for last in range(len(self.x)):
+            for last in range(len(self.behind_its_loop)):
+                self.in_a_loop[0] = self.x[last]
+            self.behind_its_loop[last] = 1.0
+        for i in range(len(self.as_it_was)):
+            k = i
+            if self.x[0] > 0.0:
+                self.in_a_loop[0] = 1.0
+            self.as_it_was[k] = 1.0
+
+
+def test_an_index_that_was_changed_since_is_not_taken_for_all():
+    assert stored_fields(Codelet.of_class(ChangedIndex).typed, 6) == {"as_it_was": "as_it_was"}
+
+
+class Filled(Vertex):
+    """What a method with two returns stores to before and behind the first."""
+
+    x: Input[Vector[FLOAT]]
+    before: Output[Vector[FLOAT]]
+    behind: Output[Vector[FLOAT]]
+    later: Output[FLOAT]
+
+    def compute(self):
+        self.later = self.fill()
+
+    def fill(self):
+        for i in range(len(self.before)):
+            self.before[i] = 1.0
+        if self.x[0] > 0.0:
+            return 1.0
+        for i in range(len(self.behind)):
+            self.behind[i] = 1.0
+        return 2.0
+
+
+def test_what_a_function_stores_to_before_it_may_return_is_stored_to():
+    assert stored_fields(Codelet.of_class(Filled).typed, 6) == {"before": "before", "later": ""}
 
 
 class OneOf(MultiVertex):
