@@ -83,12 +83,12 @@ def _barred(tree: ast.Module) -> Iterator[tuple[Point, Point]]:
                 yield _span(annotation)
             case ast.keyword(arg=name) if name in QUIET_KEYWORDS:
                 yield _span(node)
-            case ast.Call(func=ast.Name(id="TypeVar" | "cast")):
+            case ast.Call(func=ast.Name(id="TypeVar" | "cast" | "assert_never")):
                 yield _span(node)
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 yield _span(node)
-            case ast.FunctionDef(decorator_list=decorators, returns=returns):
-                yield from (_span(each) for each in [returns] if each is not None)
+            case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
+                yield from (_span(each) for each in [getattr(node, "returns", None)] if each is not None)
                 for decorator in decorators:
                     if ast.unparse(decorator).partition("(")[0].rpartition(".")[2] in QUIET_DECORATORS:
                         (line, column), (last, _) = _span(decorator)
