@@ -41,9 +41,10 @@ def stage_cycles(target, spread, kind, group, width, splits):
     return sync_cycles(target) + int(moved) + int(vertex_cycles(kind, target, np.int64(group), np.int64(width), splits))
 
 
-def least_cycles(target, spread, types, results, depth=0):
-    """The cycles of the cheapest of all plans, found one after the other."""
-    kind = ReduceKind("ADD", spread.type, results.type)
+def least_cycles(target, spread, types, results, operation="ADD", depth=0):
+    """The cycles of the cheapest of all plans, found one after the other; squares are summed once, and then sums."""
+    kind = ReduceKind(operation, spread.type, results.type)
+    further = "ADD" if operation == "SQUARE_ADD" else operation
     fewest = -(-spread.outputs // target.getNumTiles())
     widths = {min(max(1 << power, fewest), spread.outputs) for power in range(12)}
     back = {width: int(return_cycles(target, results, np.int64(width))) if results.placed else 0 for width in widths}
@@ -51,7 +52,7 @@ def least_cycles(target, spread, types, results, depth=0):
     if results.placed:
         found.append(stage_cycles(target, spread, kind, spread.partials, results.placed, False))
     for splits in (False, True):
-        kind = ReduceKind("ADD", spread.type, types[splits])
+        kind = ReduceKind(operation, spread.type, types[splits])
         for groups in {-(-spread.partials // size) for size in range(2, spread.partials + 1)}:
             if groups > target.getNumTiles() or (groups == 1 and not splits) or depth == 3:
                 continue
@@ -63,7 +64,7 @@ def least_cycles(target, spread, types, results, depth=0):
                 if left < spread.partials:
                     rest = Spread(left, spread.outputs, parts, width, types[splits])
                     cycles = stage_cycles(target, spread, kind, group, width, splits)
-                    found.append(cycles + least_cycles(target, rest, types, results, depth + 1))
+                    found.append(cycles + least_cycles(target, rest, types, results, further, depth + 1))
     return min(found)
 
 
@@ -77,6 +78,34 @@ def test_no_plan_is_cheaper_than_the_chosen_one(partials, outputs, adjacent, wid
     results = Results(FLOAT, placed=min(placed, outputs))
     plan = plan_stages(target, "ADD", spread, (FLOAT, FLOAT), results)
     assert plan.cycles == least_cycles(target, spread, (FLOAT, FLOAT), results)
+
+
+@pytest.mark.parametrize("operation", ["ADD", "SQUARE_ADD", "LOG_ADD", "MAX"])
+@pytest.mark.parametrize(
+    ("partials", "outputs", "adjacent", "width", "tiles", "placed"),
+    [
+        (14, 1, 1, 1, 40, 0),
+        (12, 20, 1, 20, 40, 0),
+        (13, 7, 3, 5, 40, 0),
+        (14, 16, 6, 16, 4, 0),
+        (9, 20, 1, 20, 40, 3),
+        (14, 3, 2, 3, 1, 0),
+    ],
+)
+def test_no_plan_of_an_operation_is_cheaper_than_the_chosen_one(operation, partials, outputs, adjacent, width, tiles, placed):
+    target = Target.createIPUTarget(1, tiles, "bow")
+    spread, results = Spread(partials, outputs, adjacent, width, HALF), Results(HALF, placed=placed)
+    plan = plan_stages(target, operation, spread, (FLOAT, HALF), results)
+    assert plan.cycles == least_cycles(target, spread, (FLOAT, HALF), results, operation)
+
+
+@pytest.mark.parametrize(
+    ("type", "placed", "width", "cycles"),
+    [(FLOAT, 64, 64, 64), (HALF, 64, 64, 32), (FLOAT, 64, 1, 192), (FLOAT, 1, 64, 64)],
+)
+def test_results_return_in_the_time_of_their_bytes_or_of_their_pieces(type, placed, width, cycles):
+    target = Target.createIPUTarget(1, 64, "ipu2")
+    assert return_cycles(target, Results(type, placed=placed), width) == target.getMaxIPUSyncDelay() + cycles
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 6))
