@@ -197,3 +197,296 @@ def test_a_division_by_a_power_of_two_is_a_mask_or_a_shift(operation, slots):
 @pytest.mark.parametrize("amount", [-1, -(2**31), 32, 2**31 - 1])
 def test_a_shift_that_is_an_error_has_a_price(amount):
     assert code_of(f"amount = {amount}\nif self.n > 0:\n    self.n = self.n << amount", "n: INT").runs[1].slots > 0
+
+
+@pytest.mark.parametrize(("most", "slots"), [(131_072, 5), (131_074, 6)])
+def test_rounds_on_vectors_are_a_repeat_where_half_the_count_fits_its_register(most, slots):
+    body = f"for i in range({most}):\n    self.x[i] = self.x[i] * 2.0"
+    (loop,) = code_of(body, "x: InOut[Vector[FLOAT]]").loops
+    assert loop.code.kind.value == "brnzdec"
+    assert (loop.price.width, loop.price.slots) == (2, slots)
+
+
+# The instructions of each run; of each loop how many elements it takes at once in how many slots, or None for one by one.
+LISTINGS = {
+    "the elements of a slice": (
+        "part = self.x[self.b:self.e]\nfor i in range(len(part)):\n    self.y[i] = part[i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nb: INT\ne: INT",
+        [
+            "ld32 ld32 sub ld32 ld32 add cmp add add cmpult cmpult and shl brnz cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 st32 brnzdec",
+        ],
+        [(2, 5)],
+    ),
+    "the length of a slice": (
+        "part = self.x[self.b:self.e]\nself.n = len(part)",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nb: INT\ne: INT\nn: Output[INT]",
+        [
+            "ld32 ld32 sub ld32 st32",
+        ],
+        [],
+    ),
+    "an array of the tile": (
+        "kept = ipu.array(FLOAT, 4)\nfor i in range(4):\n    kept[i] = self.x[i]\nfor i in range(4):\n    self.y[i] = kept[3 - i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "ld32 add rpt",
+            "ld32 st32",
+            "ld32 add rpt",
+            "ld32 st32",
+        ],
+        [None, None],
+    ),
+    "rows of a list": (
+        "for r in range(len(self.z)):\n    row = self.z[r]\n    for i in range(len(row)):\n        row[i] = self.x[i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nz: Output[VectorList[FLOAT]]",
+        [
+            "ld32 ld32 ld32 cmp add brz",
+            "ld32 ld32 cmp add add cmpult cmpult and shl brnz cmpult brnz and shr add sub cmpeq brnz brz add brnzdec",
+            "ld32 st32 brnzdec",
+        ],
+        [None, (2, 5)],
+    ),
+    "a loop without count that is left": (
+        "i = 0\nwhile i < len(self.x):\n    if self.x[i] > 3.0:\n        break\n    i += 1\nself.y[i] = 1.0",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "setzi ld32 ld32",
+            "less_i32 brz",
+            "ld32 or less_f32 mov brz",
+            "add_i32",
+            "or ld32 st32",
+        ],
+        [],
+    ),
+    "a load in a branch stays there": (
+        "t = 0.0\nfor i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        t += self.y[0]\nself.y[1] = t",
+        "x: Input[Vector[FLOAT]]\ny: InOut[Vector[FLOAT]]",
+        [
+            "ld32 or ld32 ld32 cmp add brz",
+            "ld32 less_f32 mov brz add brnzdec",
+            "ld32 add_f32",
+            "st32",
+        ],
+        [None],
+    ),
+    "an index from two branches": (
+        "k = 0\nif self.a > 0:\n    k = self.b\nelse:\n    k = self.a + 1\nself.y[k] = self.x[k]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\na: INT\nb: INT",
+        [
+            "ld32 less_i32 brz",
+            "ld32",
+            "add_i32",
+            "ld32 ld32 ld32 st32",
+        ],
+        [],
+    ),
+    "neighbours by offsets": (
+        "for i in range(len(self.y) - 2):\n    self.y[i] = self.x[i] + self.x[i + 1] + self.x[i + 2]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "ld32 sub_i32 ld32 ld32 cmp add add cmpult cmpult and shl brnz cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 ld32 add_f32 ld32 add_f32 st32 brnzdec",
+        ],
+        [(2, 10)],
+    ),
+    "a step that is not a constant": (
+        "for i in range(0, self.n, self.s):\n    self.y[i] = self.x[i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nn: INT\ns: INT",
+        [
+            "ld32 ld32 ld32 ld32 mov cmp brz",
+            "ld32 st32 add cmp brnz",
+        ],
+        [None],
+    ),
+    "one sum for several addresses": (
+        "self.y[self.a + self.b] = self.x[self.a + self.b]\nself.y[self.a + self.b + 1] = self.x[self.a + self.b]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\na: INT\nb: INT",
+        [
+            "ld32 ld32 add_i32 ld32 ld32 ld32 st32 ld32 shl st32",
+        ],
+        [],
+    ),
+    "a store ends what loads of its type have": (
+        "self.z[0] = self.z[1] + 1\nself.z[1] = self.z[0] + self.z[2]\nself.z[2] = self.z[1]",
+        "z: InOut[Vector[INT]]",
+        [
+            "ld32 ld32 add_i32 st32 ld32 add_i32 st32 st32",
+        ],
+        [],
+    ),
+    "constants of one instruction and of two": (
+        "self.z[0] = self.z[1] + 32767\nself.z[2] = self.z[3] + 32768\nself.z[4] = self.z[5] & 4095\nself.z[6] = self.z[7] & 4096",
+        "z: InOut[Vector[INT]]",
+        [
+            "ld32 ld32 add_i32 st32 ld32 setzi add_i32 st32 ld32 and_i32 st32 ld32 setzi and_i32 st32",
+        ],
+        [],
+    ),
+    "the counter ends a run": (
+        "begin = ipu.cycle_count()\nself.z[0] = self.z[1] + 1\nself.z[1] = int(ipu.cycle_count() - begin)",
+        "z: InOut[Vector[INT]]",
+        [
+            "cycle_count",
+            "ld32 ld32 add_i32 st32 cycle_count",
+            "sub_u32 st32",
+        ],
+        [],
+    ),
+    "a store of another type ends nothing": (
+        "self.z[0] = self.w[0] + 1\nself.y[0] = 1.0\nself.z[1] = self.w[0] + 2",
+        "z: Output[Vector[INT]]\nw: InOut[Vector[INT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "ld32 or ld32 add_i32 ld32 st32 ld32 st32 ld32 add_i32 st32",
+        ],
+        [],
+    ),
+    "what does not change is in front": (
+        "for i in range(self.n):\n    self.z[i] = self.w[3] + self.a * self.b\n    self.y[i] = self.x[0]",
+        "z: Output[Vector[INT]]\nw: Input[Vector[INT]]\ny: Output[Vector[FLOAT]]\nx: Input[Vector[FLOAT]]\na: INT\nb: INT\nn: INT",
+        [
+            "ld32 ld32 ld32 ld32 ld32 mov cmp brz",
+            "ld32 ld32 ld32 mul_i32 add_i32 st32 ld32 st32 add ld32 cmp brnz",
+        ],
+        [None],
+    ),
+    "the start of a row is loaded once": (
+        "self.y[0] = self.r[self.k][1] + self.r[self.k][2]\nself.y[1] = self.r[self.k][0]",
+        "r: Input[VectorList[FLOAT]]\ny: Output[Vector[FLOAT]]\nk: INT",
+        [
+            "ld32 ld32 ld32 ld32 ld32 add_f32 ld32 st32 ld32 st32",
+        ],
+        [],
+    ),
+    "a load behind a store of the round before": (
+        "for i in range(len(self.x)):\n    self.x[i] = self.x[i] * 2.0 + self.x[i + 1]",
+        "x: InOut[Vector[FLOAT]]",
+        [
+            "ld32 ld32 cmp add cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 or mul_f32 ld32 add_f32 st32 brnzdec",
+        ],
+        [(2, 8)],
+    ),
+    "a repeat on vectors of an unsure count": (
+        "for i in range(self.n & 8191):\n    self.x[i] = self.x[i] * 2.0",
+        "x: InOut[Vector[FLOAT]]\nn: INT",
+        [
+            "ld32 setzi and_i32 ld32 cmp rpt cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 or mul_f32 st32",
+        ],
+        [(2, 5)],
+    ),
+    "constants below 16 bits": (
+        "self.z[0] = self.z[1] & -40000\nself.z[2] = self.z[3] + -32769\nself.z[4] = self.z[5] - 32768",
+        "z: InOut[Vector[INT]]",
+        [
+            "ld32 ld32 setzi and_i32 st32 ld32 setzi add_i32 st32 ld32 setzi sub_i32 st32",
+        ],
+        [],
+    ),
+    "loads of branches": (
+        "for i in range(self.n):\n    if self.z[i] > 0:\n        self.w[i] = self.v[0]\n    else:\n        self.w[i] = 1",
+        "z: Input[Vector[INT]]\nw: Output[Vector[INT]]\nv: Input[Vector[INT]]\nn: INT",
+        [
+            "ld32 ld32 ld32 ld32 setzi mov cmp brz",
+            "ld32 less_i32 brz add add add ld32 cmp brnz",
+            "ld32 st32",
+            "st32",
+        ],
+        [None],
+    ),
+    "a round that ends early": (
+        "t = 0\nfor i in range(self.n):\n    if self.z[i] > 0:\n        continue\n    t += self.z[0]\nself.w[0] = t",
+        "z: Input[Vector[INT]]\nw: Output[Vector[INT]]\nn: INT",
+        [
+            "ld32 setzi ld32 cmp add brz",
+            "ld32 less_i32 brz add brnzdec",
+            "ld32 add_i32",
+            "ld32 st32",
+        ],
+        [None],
+    ),
+    "a slice of a known length": (
+        "part = self.x[self.k:self.k + 4]\nfor i in range(len(part)):\n    self.y[i] = part[i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nk: INT",
+        [
+            "ld32 ld32 ld32 add rpt",
+            "ld32 st32",
+        ],
+        [None],
+    ),
+    "a count that a shift bounds": (
+        "for i in range(self.n >> 16):\n    self.y[i] = self.x[i]",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nn: UNSIGNED_INT",
+        [
+            "ld32 shift_right_u32 ld32 ld32 cmp rpt brz",
+            "ld32 st32",
+        ],
+        [None],
+    ),
+    "a repeat that only rounds on vectors can be": (
+        "for i in range(self.n & 131071):\n    self.x[i] = self.x[i] * 2.0",
+        "x: InOut[Vector[FLOAT]]\nn: INT",
+        [
+            "ld32 setzi and_i32 ld32 cmp add cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 or mul_f32 st32 brnzdec",
+        ],
+        [(2, 5)],
+    ),
+    "a number beside vectors": (
+        "for i in range(len(self.x)):\n    self.x[i] = self.x[i] * self.k",
+        "x: InOut[Vector[FLOAT]]\nk: FLOAT",
+        [
+            "ld32 ld32 cmp add add cmpult cmpult and shl brnz cmpult brnz and shr add sub cmpeq brnz brz",
+            "ld32 ld32 mul_f32 st32 brnzdec",
+        ],
+        [(2, 6)],
+    ),
+    "two offsets of one vector": (
+        "self.w[0] = self.z[1] + self.z[2]\nself.w[1] = self.z[1]\nself.z[1] = 3\nself.w[2] = self.z[2] + self.z[1]",
+        "z: InOut[Vector[INT]]\nw: Output[Vector[INT]]",
+        [
+            "ld32 ld32 ld32 add_i32 ld32 st32 ld32 st32 setzi st32 ld32 ld32 add_i32 st32",
+        ],
+        [],
+    ),
+    "the start of a row in a branch": (
+        "t = 0.0\nfor i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        t += self.r[1][0]\nself.y[0] = t",
+        "x: Input[Vector[FLOAT]]\nr: Input[VectorList[FLOAT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "ld32 or ld32 ld32 cmp add brz",
+            "ld32 less_f32 mov brz add brnzdec",
+            "ld32 ld32 add_f32",
+            "ld32 st32",
+        ],
+        [None],
+    ),
+    "a load behind a branch": (
+        "t = 0.0\nfor i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        t += 1.0\n    t += self.x[0]\nself.y[0] = t",
+        "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]",
+        [
+            "ld32 or ld32 ld32 cmp add brz",
+            "ld32 less_f32 mov brz add brnzdec",
+            "or add_f32",
+            "add_f32",
+            "ld32 st32",
+        ],
+        [None],
+    ),
+}
+
+
+@pytest.mark.parametrize(("shift", "kind"), [(20, "rpt"), (19, "brnzdec")])
+def test_a_shift_bounds_the_count_of_a_repeat(shift, kind):
+    code = code_of(
+        f"for i in range(self.n >> {shift}):\n    self.x[i] = 0.0", "x: Output[Vector[FLOAT]]\nn: UNSIGNED_INT", target="ipu1"
+    )
+    assert code.loops[0].code.kind.value == kind
+
+
+@pytest.mark.parametrize("what", LISTINGS)
+def test_the_listing_of_each_construct(what):
+    body, fields, runs, loops = LISTINGS[what]
+    code = code_of(body, fields)
+    assert [" ".join(names(run)) for run in code.runs if run.bundles] == runs
+    assert [loop.price and (loop.price.width, loop.price.slots) for loop in code.loops] == loops
