@@ -252,6 +252,8 @@ def test_a_constraint_stands_for_the_links_of_its_flows():
     assert link_cycles(target, flows) == round(1000 / 1e6 * 1.85e9)
     both = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1), GlobalExchangeFlow(1, 0)]),)
     assert link_cycles(target.evolve(global_exchange_constraints=both), flows) == round(1500 / 1e6 * 1.85e9)
+    more = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1), GlobalExchangeFlow(0, 2), GlobalExchangeFlow(2, 1)]),)
+    assert link_cycles(target.evolve(global_exchange_constraints=more), flows) == round(1000 / 1e6 * 1.85e9)
     wide = (GlobalExchangeConstraint(8e12, [GlobalExchangeFlow(0, 1)]),)
     assert link_cycles(target.evolve(global_exchange_constraints=wide), flows) == round(500 / 1e6 * 1.85e9)
 
@@ -416,6 +418,17 @@ def test_pieces_from_another_ipu_count_as_in_each_copy_alone():
     assert step.exchange_cycles[1] == 3
     twice, alone = in_one(bench, [Copy(concat([far[0:2], near]), concat([here[0:1], here[2:3], here[4:5]])), Copy(far, here[5:])])
     assert twice.exchange_cycles[1] == sum(row.exchange_cycles[1] for row in alone) == 6
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_pieces_within_an_ipu_count_beside_a_copy_that_crosses(turned):
+    """One message becomes five pieces, on the tile to which another copy brings something from the other IPU."""
+    bench = Bench(ipus=2)
+    far, near, here, rows = (bench.variable(size, tile) for size, tile in ((5, TILES + 1), (5, 2), (5, 1), (10, 1)))
+    copies = [Copy(far, here), Copy(near, rows.subSample(2, 0))]
+    step, alone = in_one(bench, copies[::-1] if turned else copies)
+    assert sorted(row.exchange_cycles[1] for row in alone) == [0, 15]
+    assert step.exchange_cycles[1] == 15
 
 
 @pytest.mark.parametrize("inward", [True, False])

@@ -17,7 +17,7 @@ from passes_simulator import Tiles, element
 
 from pypoplar import IPUModel, Target
 from pypoplar.compiler.exchange import copy_plan, message_account
-from pypoplar.compiler.exchange.copy_plan import plan_copies
+from pypoplar.compiler.exchange.copy_plan import _as_one, plan_copies
 from pypoplar.compiler.exchange.exchange_costs import pieces_within, price_exchanges, rearrange_cycles
 from pypoplar.compiler.exchange.message_account import Transfers, share_out
 from pypoplar.compiler.exchange.pieces import columns
@@ -303,3 +303,11 @@ def test_messages_of_copies_are_listed_where_their_numbers_do_not_fit_64_bits() 
     assert messages.tolist() == [(1 << 20, 0, 8, 0), (0, 1 << 20, 16, 0)]
     assert copy.tolist() == [0, 1]
     assert sent[:3].tolist() == [8, 16, 0]
+
+
+def test_values_of_parts_stand_one_after_the_other():
+    """Those that are equal have no memory of their own; a part that begins as the others do may go on otherwise."""
+    threes, fours, mixed, nothing = np.broadcast_to(3, 2), np.broadcast_to(4, 1), np.array([3, 5]), np.zeros(0, np.int64)
+    for values in ([threes, threes], [threes, fours], [threes, mixed], [mixed, threes], [nothing, threes], [nothing, nothing]):
+        assert _as_one(values).tolist() == np.concatenate(values).tolist()
+    assert _as_one([threes, nothing, threes]).strides == (0,)
