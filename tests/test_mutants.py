@@ -34,6 +34,7 @@ def test_a_room_has_its_modules_and_the_tests_of_its_folder():
     assert liveness in modules_of(ROOT, "compiler/liveness")
     assert modules_of(ROOT, "compiler.liveness.liveness") == modules_of(ROOT, liveness) == [liveness]
     assert folders_of_tests(ROOT, liveness) == ["tests/compiler"]
+    assert folders_of_tests(ROOT, "pypoplar/codelet/cost/bundles.py") == ["tests/codelet", "tests/model"]
     assert folders_of_tests(ROOT, "pypoplar/popops/reduction/reduce_plan.py") == ["tests/libraries"]
     assert folders_of_tests(ROOT, "pypoplar/tracebacks.py") == ["tests/test_tracebacks.py"]
     for unknown in ("compiler/lifetime", "pypoplar", ""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 PACKAGE = "pypoplar"
+PRICED = ("pypoplar/codelet/cost/", "pypoplar/compiler/exchange/")  # whose figures tests/model holds against published ones
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand")  # whose tests lie in one folder
 
 
@@ -30,6 +31,8 @@ def folders_of_tests(root: Path, module: str) -> list[str]:
     room = Path(module).relative_to(PACKAGE).parts[0].removesuffix(".py")
     folder = root / "tests" / ("libraries" if room in LIBRARIES else room)
     found = [folder] if folder.is_dir() else sorted((root / "tests").glob(f"test_{room}*.py"))
+    if module.startswith(PRICED):
+        found += [root / "tests" / "model"]
     if not found:
         raise UnknownRoom(f"the tests of {module} have no folder of its room's name: name them with --tests")
     return [str(each.relative_to(root)) for each in found]
