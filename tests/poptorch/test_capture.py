@@ -101,6 +101,36 @@ def test_an_argument_that_is_changed_in_place_is_told_by_its_name():
     assert given.tolist() == [1, 1, 1]
 
 
+def test_the_tensor_that_an_operation_writes_into_is_the_one_that_is_told():
+    class Writing(nn.Module):
+        def forward(self, first, second):
+            return torch.add(first, 1, out=second)
+
+    with pytest.raises(CaptureError, match=r"the argument second is changed in place"):
+        poptorch.inferenceModel(Writing())(torch.ones(3), torch.ones(3))
+
+    class Normalizing(nn.Module):
+        def forward(self, images, means):
+            return nn.functional.batch_norm(images, means, torch.ones(3), training=True)
+
+    with pytest.raises(CaptureError, match=r"the argument means is changed in place"):
+        poptorch.inferenceModel(Normalizing())(torch.ones(4, 3), torch.zeros(3))
+
+
+def test_a_copy_of_an_argument_may_be_changed_in_place():
+    class Copying(nn.Module):
+        def forward(self, x):
+            flat = x.t().reshape(6)
+            flat += 1
+            whole = x.to(torch.int32)
+            whole *= 2
+            return flat, whole
+
+    x = torch.arange(6.0).reshape(2, 3)
+    for got, wanted in zip(poptorch.inferenceModel(Copying())(x), Copying()(x), strict=True):
+        assert torch.equal(got, wanted)
+
+
 def test_what_the_module_raises_itself_is_raised():
     def raising(layer, x):
         raise LookupError("words of the user")

@@ -1,5 +1,7 @@
 """PopTorch's own operators: on the IPU what they are on the CPU."""
 
+import copy
+
 import pytest
 import torch
 
@@ -146,6 +148,216 @@ def test_what_a_loop_computes_stays_in_it():
         return poptorch.for_loop(2, body, [x])[0] + kept[0]
 
     with pytest.raises(MissingFeature, match="used outside"):
+        poptorch.inferenceModel(Model(function))(drawn(3))
+
+
+def grows(y):
+    y += 1
+    return y
+
+
+def grows_by_the_other(y, z):
+    y += 1
+    z += y.sum()
+    return y, z
+
+
+def changes_and_swaps(y, z):
+    y[0] = z[1]
+    return z, y
+
+
+def changes_a_view(y):
+    y[1:].t().mul_(2)
+    return y
+
+
+def gives_one_twice(y, z):
+    y += 1
+    z *= 2
+    return y, y
+
+
+def changes_and_gives_the_other(y, z):
+    y.copy_(y * 2 + z)
+    return z, z
+
+
+def forgets(y):
+    y.zero_()
+    return y + 3
+
+
+def writes_where_told(y):
+    torch.add(y, 1, out=y)
+    y[y > 2] = 0.5
+    return y
+
+
+BODIES = [
+    *((grows, 1), (grows_by_the_other, 2), (changes_and_swaps, 2), (changes_a_view, 1), (gives_one_twice, 2)),
+    *((changes_and_gives_the_other, 2), (forgets, 1), (writes_where_told, 1), (lambda y, z: [y, y + z], 2)),
+]
+
+
+@pytest.mark.parametrize("inner", [1, 2])
+@pytest.mark.parametrize(("body", "count"), BODIES)
+def test_what_a_body_changes_of_its_arguments_holds_for_the_next_round(body, count, inner):
+    def nest(*values):
+        return poptorch.for_loop(inner, body, list(values))
+
+    x = drawn(3, 3).abs()
+    model = Model(lambda self, x: poptorch.for_loop(3, body if inner == 1 else nest, [x] * count))
+    before = x.clone()
+    wanted = [x.clone() for _ in range(count)]
+    for _ in range(3 * inner):
+        results = body(*wanted)
+        wanted = [one.clone() for one in (results if isinstance(results, list | tuple) else [results])]
+    for got in (model(x), poptorch.inferenceModel(model)(x)):
+        for one, value in zip(got, wanted, strict=True):
+            torch.testing.assert_close(one, value)
+    assert torch.equal(x, before)
+
+
+class Counting(torch.nn.Module):
+    """Loops and choices whose bodies change what is outside of them."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.norm = torch.nn.BatchNorm1d(3)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, *arguments):
+        return self.function(self, *arguments)
+
+
+def normalizes(self, x):
+    return poptorch.for_loop(3, lambda y: self.norm(y) * 2, [x])
+
+
+def normalizes_by_all_batches(self, x):
+    self.norm.momentum = None
+    return poptorch.for_loop(3, lambda y: self.norm(y) * 2, [x])
+
+
+def adds_up(self, x):
+    total = torch.zeros(4, 3)
+    row = total[0]
+
+    def body(y):
+        total.add_(y)
+        row.mul_(2)
+        return y + total
+
+    return [*poptorch.for_loop(3, body, [x]), total, row]
+
+
+def adds_up_without_arguments(self, x):
+    total = x * 2
+
+    def body():
+        total.mul_(2)
+        return []
+
+    poptorch.for_loop(3, body, [])
+    return [total]
+
+
+def adds_up_in_both_loops(self, x):
+    total = torch.zeros(3)
+
+    def inner(y):
+        total.add_(y[0])
+        self.calls.add_(1)
+        y += 1
+        return y
+
+    def outer(y):
+        total.mul_(2)
+        (y,) = poptorch.for_loop(2, inner, [y])
+        self.calls += 10
+        return y * 2
+
+    self.calls += 3
+    return [*poptorch.for_loop(3, outer, [x]), total, self.calls * 2]
+
+
+def chooses(self, x):
+    total, y = torch.zeros(3), x * 1
+
+    def then(z):
+        total.add_(1)
+        z += total
+        return [z]
+
+    def otherwise(z):
+        self.calls.add_(1)
+        return [z + total]
+
+    first = poptorch.cond(x.sum() > 0, then, [y], otherwise, [y])
+    second = poptorch.cond(x.sum() < 0, then, [y], otherwise, [y])
+    return [*first, *second, total, y, self.calls + 1]
+
+
+def chooses_in_each_round(self, x):
+    total = torch.zeros(3)
+
+    def body(y):
+        def then():
+            total.add_(1)
+            return [y * 2]
+
+        def otherwise():
+            self.calls.add_(1)
+            return [y - 100]
+
+        return poptorch.cond(y.sum() < 60, then, [], otherwise, [])
+
+    return [*poptorch.for_loop(5, body, [x]), total, self.calls * 2]
+
+
+OUTSIDE = (
+    *(normalizes, normalizes_by_all_batches, adds_up, adds_up_without_arguments, adds_up_in_both_loops),
+    *(chooses, chooses_in_each_round),
+)
+
+
+@pytest.mark.parametrize("function", OUTSIDE)
+def test_what_a_body_changes_of_other_tensors_holds_for_the_next_round(function):
+    model, x = Counting(function), torch.arange(12.0).reshape(4, 3)
+    reference = copy.deepcopy(model)
+    inference = poptorch.inferenceModel(model)
+    for _ in range(2):
+        for one, wanted in zip(inference(x), reference(x), strict=True):
+            torch.testing.assert_close(one, wanted.detach(), rtol=1e-4, atol=1e-5)
+        for name, buffer in reference.named_buffers():
+            torch.testing.assert_close(model.get_buffer(name), buffer, rtol=1e-4, atol=1e-5)
+
+
+def test_a_loop_of_two_ipus_hands_on_its_results():
+    def function(self, x):
+        def body(y):
+            with poptorch.Block("first", ipu_id=0):
+                y = y.relu() @ self.weight
+            with poptorch.Block("second", ipu_id=1):
+                return [y + 1]
+
+        return poptorch.for_loop(3, body, [x @ self.weight])[0] @ self.weight
+
+    model, x = Model(function), drawn(2, 3)
+    options = poptorch.Options()
+    options.setExecutionStrategy(poptorch.ShardedExecution(poptorch.AutoStage.SameAsIpu))
+    torch.testing.assert_close(poptorch.inferenceModel(model, options)(x), model(x).detach())
+
+
+def test_a_loop_whose_results_are_not_used_hands_out_nothing_else():
+    def function(self, x):
+        kept = []
+        poptorch.for_loop(2, lambda a: kept.append(a + 1) or [a], [x])
+        return kept[0]
+
+    with pytest.raises(MissingFeature, match=r"what its body computes is used outside: return it.*test_operators\.py"):
         poptorch.inferenceModel(Model(function))(drawn(3))
 
 

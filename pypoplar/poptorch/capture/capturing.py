@@ -18,6 +18,7 @@ from torch.export.graph_signature import InputKind as ExportedKind
 from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
+from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
 from pypoplar.poptorch.capture.data_dependence import Answering, in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
@@ -133,6 +134,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
             mark_gradient_modes(exported.graph_module)
             problems += [*changed_inputs(exported), *_objects(exported)]
             problems += changes_without_gradients(exported) if training else []
+            carry_changes(exported.graph_module)
             exported = exported.run_decompositions({})
         except PoplarError:
             raise

@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 
 from pypoplar.poptorch.capture.origins import origin_of
 from pypoplar.poptorch.capture.problems import Problem, at_node
+from pypoplar.poptorch.capture.written_operands import written_operands
 
 MARK = "poptorch_without_gradients"  # of nodes, in meta["custom"]
 
@@ -62,16 +63,19 @@ def changes_without_gradients(exported: ExportedProgram) -> list[Problem]:
     """Changes in place, where gradients are off, of tensors that come from elsewhere: a graph cannot tell their gradients."""
     problems = []
     for node in exported.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if schema is None or not schema.is_mutable or not without_gradients(node):
+        if not without_gradients(node):
             continue
-        changed = node.args[0] if node.args else None
-        while isinstance(changed, fx.Node) and changed.op == "call_function" and without_gradients(changed) and changed.args:
-            changed = changed.args[0]
-        if isinstance(changed, fx.Node) and changed.op == "call_function":
+        if any(_from_elsewhere(operand) for operand in written_operands(node)):
             what = "a tensor is changed in place where gradients are off; make a new one, or change it where gradients are on"
             problems.append(at_node(what, origin_of(node)))
     return problems
+
+
+def _from_elsewhere(changed: Any) -> bool:
+    """Whether an operation where gradients are on made a tensor that is changed where they are off."""
+    while isinstance(changed, fx.Node) and changed.op == "call_function" and without_gradients(changed) and changed.args:
+        changed = changed.args[0]
+    return isinstance(changed, fx.Node) and changed.op == "call_function"
 
 
 def _put_in_place(graph: fx.Graph, call: fx.Node, inner: fx.Graph, operands: list[Any]) -> None:

@@ -206,6 +206,8 @@ class GraphLowering:
         for node in self.joint.graph.nodes:
             if node.op == "call_function":
                 self.lower(node)
+        if self.nested:
+            raise self.nested[-1].left_open()
         self.walks = False
 
     def lower(self, node: fx.Node) -> None:

@@ -112,14 +112,14 @@ def for_loop(count: int, body: Body, inputs: list[torch.Tensor]) -> list[torch.T
         for _ in range(count):
             results = _results("for_loop", "the body", body(*values))
             _check_alike("for_loop", "what the body returns", results, "the inputs", given)
-            values = results
+            values = _copies(results)
         return values
-    if not values or not count:
+    if not count:
         return values
-    within = _start_for_loop(values)
-    results = _results("for_loop", "the body", body(*within))
+    within = _start_for_loop(values or [torch.zeros(())])  # a body without arguments may still change what is outside
+    results = _results("for_loop", "the body", body(*_copies(within[: len(values)])))  # it may change its arguments
     _check_alike("for_loop", "what the body returns", results, "the inputs", given)
-    return list(_end_for_loop(results, within, count))
+    return list(_end_for_loop(results or within, within, count))[: len(values)]
 
 
 @public
@@ -163,11 +163,11 @@ def cond(
     then, otherwise = check_tensors("cond", "then_inps", then_inps), check_tensors("cond", "else_inps", else_inps)
     if not isRunningOnIpu():
         chosen = then_body(*then) if condition else else_body(*otherwise)
-        return _results("cond", "the body", chosen)
+        return _copies(_results("cond", "the body", chosen))
     flag = condition if condition.dtype is torch.bool else condition != 0
     start = _start_if([flag])
     first = _results("cond", "then_body", then_body(*then))
     between = _start_else(first, start)
     second = _results("cond", "else_body", else_body(*otherwise))
     _check_alike("cond", "what else_body returns", second, "what then_body returns", first)
-    return list(_end_if(second, between, start)) if first else []
+    return list(_end_if(second, between, start))

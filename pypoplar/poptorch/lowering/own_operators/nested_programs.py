@@ -26,16 +26,17 @@ class NestedProgram:
     outside: Sequence
     copies: dict[tuple[fx.Node, int], Tensor]
     drawings: int
+    carried: list[Tensor]  # what a round of a loop finds and leaves, and what bodies of a choice give
 
     @classmethod
-    def begin(cls, at: GraphLowering) -> NestedProgram:
+    def begin(cls, at: GraphLowering, carried: list[Tensor]) -> NestedProgram:
         """Let operations from here on go into a new program. What is known of values before is computed first."""
         node = at.node
         for waiting in [one for one, value in at.values.items() if isinstance(value, Pending)]:
             at.node = waiting
             at.values[waiting] = at.compute(at.values[waiting])
         at.node = node
-        nested = cls(node, at.program, dict(at.copies), at.drawings)
+        nested = cls(node, at.program, dict(at.copies), at.drawings, carried)
         at.program = Sequence()
         return nested
 
@@ -44,6 +45,11 @@ class NestedProgram:
         _check_kept(self.start, at.node, call)
         inner, at.program, at.copies = at.program, self.outside, self.copies
         return inner
+
+    def left_open(self) -> MissingFeature:
+        """What to raise where none of a body's results is used, and so no mark ends it, but something else of it is."""
+        origin = self.start.meta.get("origin")
+        return MissingFeature(f"poptorch.for_loop: what its body computes is used outside: return it ({origin})")
 
 
 def _check_kept(start: fx.Node, end: fx.Node, call: str) -> None:
@@ -56,9 +62,7 @@ def _check_kept(start: fx.Node, end: fx.Node, call: str) -> None:
         within -= set(start.users)
     for node in within - {end}:
         if any(user not in within for user in node.users):
-            raise MissingFeature(
-                f"poptorch.{call}: {node.meta.get('origin')} in its body is used outside, or changes a buffer: return it"
-            )
+            raise MissingFeature(f"poptorch.{call}: {node.meta.get('origin')} in its body is used outside: return it")
 
 
 def _tensors(at: GraphLowering, nodes: list[fx.Node]) -> list[Tensor]:
@@ -79,20 +83,31 @@ def _copied(at: GraphLowering, sources: list[Tensor], targets: list[Tensor]) -> 
         at.program.add(Copy(source, target, name=at.name))
 
 
-@lowers(torch.ops.poptorch.start_for_loop.default)
-def start_loop(at: GraphLowering, inputs: list[fx.Node]) -> list[Tensor]:
-    given = _tensors(at, inputs)
+def _carried(at: GraphLowering, given: list[Tensor]) -> list[Tensor]:
+    """New tensors with the elements of others."""
     carried = [at.spread(one.shape(), one.elementType()) for one in given]
     _copied(at, given, carried)
-    at.nested.append(NestedProgram.begin(at))
+    return carried
+
+
+def _results(at: GraphLowering, nested: NestedProgram) -> list[Tensor]:
+    """What a body that has been lowered carries, which is on the IPU where it began."""
+    for node in (at.node, *at.node.users):
+        at.ipus[node] = at.ipus[nested.start]
+    return nested.carried
+
+
+@lowers(torch.ops.poptorch.start_for_loop.default)
+def start_loop(at: GraphLowering, inputs: list[fx.Node]) -> list[Tensor]:
+    carried = _carried(at, _tensors(at, inputs))
+    at.nested.append(NestedProgram.begin(at, carried))
     return carried
 
 
 @lowers(torch.ops.poptorch.end_for_loop.default)
 def end_loop(at: GraphLowering, outputs: list[fx.Node], inputs: list[fx.Node], count: int) -> list[Tensor]:
-    carried = _tensors(at, inputs)
-    _copied(at, _tensors(at, outputs), carried)
     nested: NestedProgram = at.nested.pop()
+    _copied(at, _tensors(at, outputs), nested.carried)
     draws = at.drawings > nested.drawings
     if draws:  # every round draws other numbers; behind the loop the seed is what it was
         popops.addInPlace(at.graph, at.random_seed().slice(0, 1), SEED_STEP, at.program, at.name)
@@ -100,32 +115,30 @@ def end_loop(at: GraphLowering, outputs: list[fx.Node], inputs: list[fx.Node], c
     at.program.add(Repeat(count, body, name=at.name))
     if draws:
         popops.addInPlace(at.graph, at.random_seed().slice(0, 1), -SEED_STEP * count % 2**32, at.program, at.name)
-    return carried
+    return _results(at, nested)
 
 
 @lowers(torch.ops.poptorch.start_if_block.default)
 def start_then(at: GraphLowering, condition: list[fx.Node]) -> list[Tensor]:
     predicate = _tensors(at, condition)
-    at.nested.append(NestedProgram.begin(at))
+    at.nested.append(NestedProgram.begin(at, []))
     return predicate
 
 
 @lowers(torch.ops.poptorch.start_else_block.default)
 def start_else(at: GraphLowering, outputs: list[fx.Node], condition: list[fx.Node]) -> list[Tensor]:
-    given = _tensors(at, outputs)
-    results = [at.spread(one.shape(), one.elementType()) for one in given]
-    _copied(at, given, results)
+    results = _carried(at, _tensors(at, outputs))
     then = at.nested.pop().end(at, "cond")
-    at.nested.append(NestedProgram.begin(at))
+    at.nested.append(NestedProgram.begin(at, results))
     at.thens.append(then)
     return results
 
 
 @lowers(torch.ops.poptorch.end_if_block.default)
 def end_choice(at: GraphLowering, outputs: list[fx.Node], others: list[fx.Node], condition: list[fx.Node]) -> list[Tensor]:
-    results = _tensors(at, others)
-    _copied(at, _tensors(at, outputs), results)
-    otherwise = at.nested.pop().end(at, "cond")
+    nested: NestedProgram = at.nested.pop()
+    _copied(at, _tensors(at, outputs), nested.carried)
+    otherwise = nested.end(at, "cond")
     (predicate,) = _tensors(at, condition)
     at.program.add(If(predicate.flatten()[0], at.thens.pop(), otherwise, name=at.name))
-    return results
+    return _results(at, nested)
