@@ -12,6 +12,7 @@ from pypoplar import (
     FLOAT,
     HALF,
     INT,
+    LONGLONG,
     UNSIGNED_INT,
     Engine,
     Graph,
@@ -82,6 +83,19 @@ def test_every_operation_reduces_every_type_that_it_takes(operation, type, mode)
     read, _ = run(graph, device, prog, given, results, mode)
     for name, result in read.items():
         close(result, wanted[name])
+
+
+@pytest.mark.parametrize("operation", [ADD, Operation.MUL])
+@pytest.mark.parametrize(("shape", "dims"), [([1000], [0]), ([13, 17], [0]), ([13, 17], [1]), ([4, 0], [1]), ([3, 1], [1])])
+def test_integers_of_32_bits_are_combined_in_64(operation, shape, dims, mode):
+    graph, device = new_graph(4)
+    prog = Sequence()
+    result = popops.reduce(graph, variable(graph, INT, shape, "x"), LONGLONG, dims, operation, prog)
+    values = np.random.default_rng(0).integers(-(2**31), 2**31, shape).astype(np.int32)
+    read, _ = run(graph, device, prog, {"x": values}, {"r": result}, mode)
+    wanted = NUMPY[operation](values.astype(np.int64), axis=tuple(dims))
+    assert read["r"].dtype == np.int64
+    np.testing.assert_array_equal(read["r"], wanted)
 
 
 def mapped(graph, tensor, kind):

@@ -1,9 +1,14 @@
 """Reductions and scans give PyTorch's results and gradients."""
 
+import numpy as np
 import pytest
 import torch
 from poptorch_functions import of_all, random, total_of
-from poptorch_rig import check
+from poptorch_rig import Plain, check, compiled
+
+from pypoplar import CodeletRuntimeError, poptorch, resources, testing
+from pypoplar.codelet.language.codelet_file import module_of_file
+from pypoplar.poptorch.executor import building
 
 TYPES = [torch.float32, torch.float16]
 
@@ -95,3 +100,97 @@ def test_reductions_of_nothing_and_of_one_number():
 def test_halves_are_added_in_float():
     check(lambda a: torch.stack([a.sum(), a.mean()]).float(), torch.full((4000,), 1.0, dtype=torch.float16))
     check(lambda a: a.cumsum(0), torch.full((300,), 0.1, dtype=torch.float16))
+
+
+WIDE = {
+    "sum": lambda x: x.sum(),
+    "sums": lambda x: x.sum(0, keepdim=True),
+    "nansum": lambda x: x.nansum(1),
+    "product": lambda x: x.prod(),
+    "products": lambda x: x.prod(1),
+    "sums up to": lambda x: x.cumsum(1),
+    "products up to": lambda x: x.cumprod(0),
+}
+
+
+@pytest.mark.parametrize("type", [torch.int64, torch.int32])
+@pytest.mark.parametrize("name", WIDE)
+def test_sums_and_products_of_integers_are_right_or_an_error_with_its_line(name, type):
+    """What PyTorch computes with 64 bits fits into 32, also where sums on the way do not, or the run ends with an error."""
+    function = WIDE[name]
+    large, small = torch.full((2, 4), 2**30, dtype=type), torch.tensor([[3, -5, 1, 2], [-1, 4, 7, 9]], dtype=type)
+    balanced, medium = large * torch.tensor([1, 1, -1, -1], dtype=type), torch.full((2, 4), 70_000, dtype=type)
+    machine = compiled(Plain(function), (small,), training=False, tiles=4)
+    ran = 0
+    for given in (small, medium, large, balanced):
+        wanted = function(given)
+        if wanted.min() >= -(2**31) and wanted.max() < 2**31:
+            (got,) = machine.run((given,))
+            assert torch.equal(got.to(wanted.dtype), wanted)
+            ran += 1
+        else:
+            with pytest.raises(CodeletRuntimeError, match=r"(?s)an int64 result does not fit.*added at .*_reductions.py:\d+"):
+                machine.run((given,))
+    assert 0 < ran < 4
+
+
+def narrows(machine):
+    return any("NarrowChecked" in one.name for one in machine.engine.executable.codelets)
+
+
+KNOWN = {
+    "bool": lambda x: (x > 3).sum(),
+    "narrow": lambda x: x.to(torch.uint8).cumsum(0),
+    "asked for": lambda x: x.sum(dtype=torch.int32),
+    "held": lambda x: (x.clamp(0, 1000) * 2 + 1).sum(1),
+    "rest": lambda x: torch.stack([x % 7, x & 31]).sum(),
+    "ones": lambda x: (x > 0).long().prod(1),
+    "constant": lambda x: torch.where(x > 0, torch.arange(4), -1).cumsum(1),
+    "one": lambda x: x[:1].sum(0),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_integers_whose_ranges_are_known_are_summed_with_32_bits(name):
+    x = torch.tensor([[3, -5, 1, 2], [-1, 4, 7, 9]])
+    machine = compiled(Plain(KNOWN[name]), (x,), training=False, tiles=4)
+    assert not narrows(machine)
+    assert torch.equal(machine.run((x,))[0].to(torch.int64), KNOWN[name](x).to(torch.int64))
+
+
+def test_indices_that_are_checked_before_the_run_are_summed_with_32_bits(monkeypatch):
+    monkeypatch.setattr(building, "TILES", 4)
+    table, index = torch.arange(6.0), torch.tensor([1, 5, 2])
+    for function, known in ((lambda t, i: (t[i], i.sum()), True), (lambda t, i: (t + 1, i.sum()), False)):
+        model = poptorch.inferenceModel(Plain(function))
+        assert model(table, index)[1] == 8
+        assert narrows(model._built.compiled) is not known
+
+
+def test_sums_of_integers_are_checked_on_each_ipu(monkeypatch):
+    monkeypatch.setattr(building, "TILES", 4)
+
+    def function(x):
+        with poptorch.Block("first", ipu_id=0):
+            first = x.sum(0)
+        with poptorch.Block("second", ipu_id=1):
+            return first.cumsum(0) * 1
+
+    options = poptorch.Options()
+    options.setExecutionStrategy(poptorch.ShardedExecution(poptorch.AutoStage.SameAsIpu))
+    model, x = poptorch.inferenceModel(Plain(function), options), torch.arange(6).reshape(2, 3)
+    assert model(x).tolist() == function(x).tolist()
+    with pytest.raises(CodeletRuntimeError, match="cumsum/narrowed"):
+        model(x + 2**29)
+
+
+@pytest.mark.parametrize("values", [[0, -1, 2**31 - 1, -(2**31), 5, 6, 7], [1, 2**31], [-(2**31) - 1, 3], [2**40]])
+def test_64_bits_are_cut_to_32_where_these_are_enough(values):
+    codelet = module_of_file(resources.codelets("poptorch_integers.py")).NarrowChecked
+    given = np.array(values, np.int64)
+    if (given == given.astype(np.int32)).all():
+        result = testing.run_vertex(codelet, {"in": given, "out": np.zeros(len(given), np.int32)})
+        assert np.array_equal(result["out"], given)
+    else:
+        with pytest.raises(CodeletRuntimeError, match="does not fit into the 32 bits"):
+            testing.run_vertex(codelet, {"in": given, "out": np.zeros(len(given), np.int32)})

@@ -22,6 +22,7 @@ from pypoplar.popops.reduction.reduce_params import (
     PRECISE,
     SUMS,
     TYPES,
+    WIDENED,
     Operation,
     ReduceParams,
     SingleReduceOp,
@@ -50,7 +51,7 @@ from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import BOOL, FLOAT, HALF, UNSIGNED_INT, ElementType, check_type
+from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT, ElementType, check_type
 
 OPTIONS: dict[str, Kind] = {"accumType.interTile": ("float", "half"), "accumType.inVertex": ("float", "half")}
 WIDE: dict[ElementType, ElementType] = {HALF: FLOAT, BOOL: UNSIGNED_INT}  # of results that workers write side by side
@@ -504,8 +505,11 @@ def _check_types(name: str, params: ReduceParams, in_: Tensor, out: ElementType)
     op, type = params.op, in_.elementType()
     if type not in TYPES[op]:
         raise PoplibsError(f"{name}: {op.name} takes {listed_types(TYPES[op])}, got {in_!r}")
-    if out is not type and not (op in PRECISE and type.is_floating and out.is_floating):
+    widened = op in WIDENED and type is INT and out is LONGLONG
+    if out is not type and not widened and not (op in PRECISE and type.is_floating and out.is_floating):
         results = "FLOAT or HALF" if op in PRECISE and type.is_floating else repr(type)
+        if op in WIDENED and type is INT:
+            results += " or LONGLONG"
         raise PoplibsError(f"{name}: {op.name} of {type!r} gives {results}, not {out!r}")
     if (params.update or params.useScale) and op not in SUMS:
         what = "scaled" if params.useScale else "updated"

@@ -12,10 +12,11 @@ from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
 from pypoplar.poputil.cycles import Count, ceiling
-from pypoplar.types import BY_SPELLING, FLOAT, HALF, ElementType
+from pypoplar.types import BY_SPELLING, FLOAT, HALF, LONGLONG, ElementType
 
 LANES: dict[ElementType, int] = {HALF: 8, FLOAT: 4}  # of the accumulators
 LOGARITHM_LANES: dict[ElementType, int] = {HALF: 4, FLOAT: 2}
+LONGLONG_CYCLES = {"ADD": 5, "MUL": 20}  # as device code prices them: no published form has this type
 FLOPS = {"ADD": 1, "MUL": 1, "MIN": 1, "MAX": 1, "LOGICAL_AND": 0, "LOGICAL_OR": 0, "SQUARE_ADD": 2, "LOG_ADD": 6}
 # Of halves, by type and operation of the result: without and with update.
 STRIDED_STORE: dict[tuple[ElementType, str], tuple[int, int]] = {
@@ -45,10 +46,14 @@ class ReduceKind:
 
     @property
     def operation_cycles(self) -> int:
+        if self.result is LONGLONG:
+            return LONGLONG_CYCLES[self.operation]
         return 20 if self.operation == "LOG_ADD" else 1
 
     @property
     def strided_operation_cycles(self) -> int:
+        if self.result is LONGLONG:
+            return LONGLONG_CYCLES[self.operation]
         return 1 if self.operation != "LOG_ADD" else 13 if self.type is HALF else 23
 
     @property

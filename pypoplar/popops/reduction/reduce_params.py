@@ -10,7 +10,7 @@ from pypoplar.braces import NUMBERS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.tracebacks import public
-from pypoplar.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, ElementType, check_type
+from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT, ElementType, check_type
 
 
 class Operation(Enum):
@@ -19,9 +19,9 @@ class Operation(Enum):
     Attributes
     ----------
     ADD:
-        The sum, of FLOAT, HALF and INT.
+        The sum, of FLOAT, HALF, INT and LONGLONG; that of INT may be LONGLONG.
     MUL:
-        The product, of FLOAT, HALF and INT.
+        The product, of the same.
     MIN:
         The smallest, of FLOAT, HALF, INT and UNSIGNED_INT.
     MAX:
@@ -46,11 +46,12 @@ class Operation(Enum):
     LOG_ADD = "LOG_ADD"
 
 
+WIDENED = (Operation.ADD, Operation.MUL)  # what takes INT as LONGLONG
 SUMS = (Operation.ADD, Operation.SQUARE_ADD, Operation.LOG_ADD)  # what may be scaled and updated
 PRECISE = (*SUMS, Operation.MUL)  # what takes halves in float
 TYPES: dict[Operation, tuple[ElementType, ...]] = {
-    Operation.ADD: (FLOAT, HALF, INT),
-    Operation.MUL: (FLOAT, HALF, INT),
+    Operation.ADD: (FLOAT, HALF, INT, LONGLONG),
+    Operation.MUL: (FLOAT, HALF, INT, LONGLONG),
     Operation.SQUARE_ADD: (FLOAT, HALF, INT),
     Operation.LOG_ADD: (FLOAT, HALF),
     Operation.MIN: (FLOAT, HALF, INT, UNSIGNED_INT),

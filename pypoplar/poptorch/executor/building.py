@@ -13,6 +13,7 @@ from pypoplar.device import Device, IPUModel
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
 from pypoplar.poptorch.executor.compiled import CompiledModel, SavedExecutable
+from pypoplar.poptorch.executor.index_ranges import ranges_of_indices
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
@@ -62,6 +63,7 @@ def build(
     device = make_device(ipus, settings.chip)
     graph = new_graph(device)
     lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
+    lowering.ranges.update(ranges_of_indices(joint))
     update = None
     if optimizer is not None:
         parameters = dict(module.named_parameters(remove_duplicate=False))

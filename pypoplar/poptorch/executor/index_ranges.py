@@ -115,6 +115,13 @@ def checked_indices(joint: JointGraph) -> list[CheckedIndex]:
     return list(result.values())
 
 
+def ranges_of_indices(joint: JointGraph) -> dict[fx.Node, tuple[int, int]]:
+    """The least and the largest value of what the host checks before a call."""
+    ranges = [one.range for one in checked_indices(joint)]
+    ignored = {one.index: one.least if one.ignored is None else one.ignored for one in ranges}
+    return {one.index: (min(one.least, ignored[one.index]), max(one.most, ignored[one.index])) for one in ranges}
+
+
 def _ranges(joint: JointGraph) -> Iterator[IndexRange]:
     """The ranges of the forward pass; a block that may not run has none."""
     depth = 0

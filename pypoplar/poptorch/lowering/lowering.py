@@ -62,6 +62,7 @@ class GraphLowering:
         }
         self.values: dict[fx.Node, Any] = {}
         self.seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
+        self.ranges: dict[fx.Node, tuple[int, int]] = {}  # of integers, least and most: of constants, and of what the host checks
         self.loss_gradient: float | Tensor = 1.0  # what the gradient of the loss by itself is taken to be, a number or FLOAT []
         self.drawings = 0
         self.nested: list[Any] = []  # bodies of loops and choices that are being lowered
@@ -146,10 +147,16 @@ class GraphLowering:
         if isinstance(value, Pending):
             value = self.values[node] = self.compute(value)
         if isinstance(value, Constant):
+            self._note_range(node, value)
             value = self.values[node] = self.constant(value)
             self.ipus[node] = self.ipu  # a constant is where it is needed first
         assert isinstance(value, Tensor), f"{node} is {value!r}"
         return self._here(node, value)
+
+    def _note_range(self, node: fx.Node, value: Constant) -> None:
+        """Keep what the elements of a constant are, if they are integers, which its tensor does not tell."""
+        if value.array.size and value.array.dtype.kind in "iu":
+            self.ranges[node] = int(value.array.min()), int(value.array.max())
 
     def _here(self, node: fx.Node, value: Tensor) -> Tensor:
         """A tensor on the IPU of the operation that is lowered now: copied there, once, if it is on another."""

@@ -12,10 +12,12 @@ from torch import fx
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, Expr, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
+from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
+from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.values import Constant
-from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
+from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
 
 aten = torch.ops.aten
 Operation = popops.Operation
@@ -36,6 +38,14 @@ def as_type(at: GraphLowering, tensor: Tensor, type: ElementType) -> Tensor:
 def mapped(at: GraphLowering, tree: Expr, *tensors: Tensor) -> Tensor:
     """The elements of an expression."""
     return popops.map(at.graph, tree, list(tensors), at.program, at.name)
+
+
+def combined(at: GraphLowering, input: fx.Node, operation: popops.Operation, axes: list[int]) -> Tensor:
+    """Sums or products over dimensions, which are left out, in INT; with 64 bits where PyTorch has them and they may be needed."""
+    tensor = as_type(at, at.tensor(input), INT)
+    if not is_wide(at, input, counted(tensor, axes), sum_range if operation is Operation.ADD else product_range):
+        return reduced(at, tensor, operation, axes, INT)
+    return narrowed(at, reduced(at, tensor, operation, axes, LONGLONG))
 
 
 def reduced(at: GraphLowering, tensor: Tensor, operation: popops.Operation, axes: list[int], type: ElementType) -> Tensor:
@@ -65,11 +75,12 @@ def product_of_dimension(
 
 def _combined(at: GraphLowering, input: fx.Node, operation: popops.Operation, dims: Any) -> Tensor:
     tensor = at.tensor(input)
-    type = at.type if at.type in FLOATS else INT
-    if not (tensor.elementType() is HALF and type is FLOAT):
-        tensor = as_type(at, tensor, type)
-    result = reduced(at, tensor, operation, axes_of(dims, tensor.rank()), type)
-    return as_type(at, result, at.type).reshape(at.shape)
+    axes = axes_of(dims, tensor.rank())
+    if at.type not in FLOATS:
+        return as_type(at, combined(at, input, operation, axes), at.type).reshape(at.shape)
+    if not (tensor.elementType() is HALF and at.type is FLOAT):
+        tensor = as_type(at, tensor, at.type)
+    return reduced(at, tensor, operation, axes, at.type).reshape(at.shape)
 
 
 @lowers(aten.nansum.default)
@@ -77,8 +88,9 @@ def sum_of_numbers(
     at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
     tensor = at.tensor(input)
-    if tensor.elementType() in FLOATS:
-        tensor = mapped(at, Select(Const(0.0), _1, IsNaN(_1)), tensor)
+    if tensor.elementType() not in FLOATS:
+        return _combined(at, input, Operation.ADD, dims)
+    tensor = mapped(at, Select(Const(0.0), _1, IsNaN(_1)), tensor)
     return as_type(at, reduced(at, tensor, Operation.ADD, axes_of(dims, tensor.rank()), at.type), at.type).reshape(at.shape)
 
 

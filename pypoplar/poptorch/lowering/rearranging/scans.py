@@ -13,12 +13,14 @@ from torch import fx
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Abs, And, Exp, Expr, IsInf, IsNaN, Log1p, Max, Or, Select, _1, _2, _3, _4
+from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
+from pypoplar.poptorch.lowering.integers.wide_integers import Combined, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.tensor_views import broadcast
 from pypoplar.poptorch.lowering.values import Constant
-from pypoplar.types import FLOAT, INT
+from pypoplar.types import FLOAT, INT, LONGLONG
 
 aten = torch.ops.aten
 
@@ -38,23 +40,26 @@ def scanned(at: GraphLowering, tensors: list[Tensor], axis: int, trees: list[Exp
     return tensors
 
 
-def _scan(at: GraphLowering, input: fx.Node, dim: int, tree: Expr) -> Tensor:
+def _scan(at: GraphLowering, input: fx.Node, dim: int, tree: Expr, range: Combined | None = None) -> Tensor:
+    """`range` is that of integer results; with 64 bits where PyTorch has them and they may be needed."""
     tensor = at.tensor(input)
-    type = FLOAT if at.type in FLOATS else INT
-    tensor = as_type(at, tensor, type)
+    tensor = as_type(at, tensor, FLOAT if at.type in FLOATS else INT)
     if not tensor.rank():
         return as_type(at, tensor, at.type)
-    return as_type(at, scanned(at, [tensor], dim % tensor.rank(), [tree])[0], at.type)
+    axis = dim % tensor.rank()
+    if range is not None and is_wide(at, input, tensor.dim(axis), range):
+        return narrowed(at, scanned(at, [as_type(at, tensor, LONGLONG)], axis, [tree])[0])
+    return as_type(at, scanned(at, [tensor], axis, [tree])[0], at.type)
 
 
 @lowers(aten.cumsum.default)
 def sums_up_to(at: GraphLowering, input: fx.Node, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _scan(at, input, dim, _1 + _2)
+    return _scan(at, input, dim, _1 + _2, sum_range)
 
 
 @lowers(aten.cumprod.default)
 def products_up_to(at: GraphLowering, input: fx.Node, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _scan(at, input, dim, _1 * _2)
+    return _scan(at, input, dim, _1 * _2, product_range)
 
 
 @lowers(aten.logcumsumexp.default)
