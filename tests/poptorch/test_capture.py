@@ -53,6 +53,12 @@ def counts(layer, x):
     return x
 
 
+def decides(layer, x):
+    x = x.sum()
+    x[x > 1] = 0.5
+    return x
+
+
 DEPENDENT = {
     "item": (lambda layer, x: x * x.sum().item(), r"item\(\) takes a number out of a tensor.*keep it a tensor"),
     "number": (lambda layer, x: x * int(x.sum()), r"int\(tensor\) takes a number out of a tensor"),
@@ -69,6 +75,7 @@ DEPENDENT = {
     ),
     "classes": (lambda layer, x: nn.functional.one_hot((x > 0).long()), "one_hot.* give the number of classes"),
     "data": (lambda layer, x: x * x.data, r"Tensor.data is not seen by a graph: take x.detach\(\)"),
+    "truth": (decides, r"x\[mask\] = value asks for the value of a mask without dimensions: take torch.where\(mask, value, x\)"),
     "argument": (lambda layer, x: layer.weight.add_(1), "the parameter deep.weight is changed in place"),
     "generator": (lambda layer, x: x + torch.rand(3, generator=torch.Generator()), "a torch.Generator"),
 }

@@ -4,7 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from poptorch_functions import of_all, random, total_of
-from poptorch_rig import check
+from poptorch_rig import Plain, check, compiled
+
+from pypoplar import poptorch
 
 VIEWS = [
     lambda a: a.view(-1),
@@ -114,3 +116,71 @@ def test_turns_diagonals_and_blocks_are_pytorchs():
     check(lambda x: torch.cat([x.rot90(turns).flatten() for turns in range(4)]), x)
     check(lambda x: torch.cat([x.diag(1), x[0].diag(-1).flatten()]), x)
     check(lambda x, y: torch.block_diag(x, y, x[0]), x, torch.tensor(2.0))
+
+
+@pytest.fixture
+def memory_of_large_numbers():
+    """What nothing has written holds the largest integers, which have 64 bits."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    yield
+    torch.use_deterministic_algorithms(before[0])
+    torch.utils.deterministic.fill_uninitialized_memory = before[1]
+
+
+def filled(x):
+    return x + torch.empty(3, dtype=torch.int64).fill_(2)
+
+
+def filled_by_parts(x):
+    table = torch.empty(3, 4, dtype=torch.int64)
+    table[:, 0::2] = torch.arange(6).reshape(3, 2)
+    table[:, 1::2] = 7
+    return x + table.sum(1)
+
+
+def filled_in_a_loop(x):
+    return x + poptorch.for_loop(2, lambda a: a.copy_(torch.ones(3, dtype=torch.int64)), [torch.empty(3, dtype=torch.int64)])[0]
+
+
+def filled_in_part(x):
+    table = torch.empty_like(x, dtype=torch.int64)
+    table[0] = 1
+    return x[0] + table[0]
+
+
+def of_its_shape(x):
+    return x + torch.full_like(x.new_empty(3, dtype=torch.int64), 4) + torch.empty(3, dtype=torch.int64) * 0
+
+
+def masked_without_dimensions(x):
+    scale = torch.tensor(0.7)
+    scale[scale > 0.2] = 0.5
+    return x * scale
+
+
+UNWRITTEN = (filled, filled_by_parts, filled_in_a_loop, filled_in_part, of_its_shape, masked_without_dimensions)
+
+
+@pytest.mark.parametrize("function", UNWRITTEN)
+def test_memory_that_nothing_has_written_decides_nothing(function, memory_of_large_numbers):
+    check(function, torch.tensor([1.0, 2.0, 3.0]), gradients=False)
+
+
+DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, torch.float32, torch.float16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_has_no_value_is_the_same_in_each_run(dtype, memory_of_large_numbers):
+    def function(x):
+        return torch.empty(3, dtype=dtype), torch.empty(3, dtype=dtype) + 1, x * 2
+
+    x, results = torch.tensor([1.0]), []
+    for _ in range(2):
+        *unwritten, twice = compiled(Plain(function), (x,), training=False).run((x,))
+        assert twice == 2
+        results.append(unwritten)
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one.nan_to_num(-1.0), other.nan_to_num(-1.0))
+        assert one.isnan().all() or not dtype.is_floating_point

@@ -26,6 +26,7 @@ CONDITION = (
     "take poptorch.for_loop"
 )
 MASK = "has a shape that depends on values: take torch.where(mask, x, 0.0) or x * mask, which keep the shape"
+TRUTH = "asks for the value of a mask without dimensions: take torch.where(mask, value, x)"
 PLACES = "has a shape that depends on values: take torch.where(condition, a, b), or topk with a number of places"
 VALUES = "has a shape that depends on values: compute it on the host, before the model"
 COUNTS = "has a shape that depends on values: take torch.zeros(n).scatter_add(0, x, ones), or one_hot(x, n).sum(0)"
@@ -58,6 +59,7 @@ NAMES = {
     "__index__": "a tensor as an index",
     "__bool__": "if, while or bool",
     "__getitem__": "x[...] with a mask",
+    "__setitem__": "x[mask] = value",
     "__array__": "a NumPy function of a tensor",
     "data": "Tensor.data",
     "_return_output": "unique",
@@ -193,6 +195,12 @@ def _what(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | 
         parts = args[1] if isinstance(args[1], tuple) else (args[1],)
         if any(isinstance(end, torch.Tensor) for one in parts if isinstance(one, slice) for end in (one.start, one.stop, one.step)):
             return SLICE
-        masks = any(isinstance(one, torch.Tensor) and one.dtype in (torch.bool, torch.uint8) for one in parts)
-        return MASK if masks else None
+        return MASK if any(map(_is_mask, parts)) else None
+    if name == "__setitem__":
+        parts = args[1] if isinstance(args[1], tuple) else (args[1],)
+        return TRUTH if any(_is_mask(one) and not one.dim() for one in parts) else None
     return CALLS.get(name)
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and part.dtype in (torch.bool, torch.uint8)

@@ -17,7 +17,7 @@ from pypoplar.poptorch.capture import InputKind, JointGraph, Pass
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.lowering import tensor_views
 from pypoplar.poptorch.lowering.elements import ELEMENTS
-from pypoplar.poptorch.lowering.folding import folds
+from pypoplar.poptorch.lowering.folding import EMPTY, folds
 from pypoplar.poptorch.lowering.lowering_table import TABLE
 
 aten = torch.ops.aten
@@ -153,7 +153,7 @@ def _steps(index: fx.Node, known: set[fx.Node]) -> tuple[fx.Node, ...] | None:
         return (
             node.target in MOVES
             or (whole and node.target in ELEMENTS)
-            or (not node.all_input_nodes and folds(node, known.__contains__))
+            or (not node.all_input_nodes and node.target not in EMPTY and folds(node, known.__contains__))
         )
 
     return tuple(steps) if visit(index) else None

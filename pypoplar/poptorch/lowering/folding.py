@@ -15,11 +15,15 @@ from pypoplar.errors import TensorIOStateError
 from pypoplar.poptorch.lowering.values import Constant
 
 aten = torch.ops.aten
-OF_SHAPE = (  # of their operands, these ask for shape and type alone
-    *(aten.ones_like.default, aten.zeros_like.default, aten.full_like.default, aten.empty_like.default),
-    *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.new_empty.default),
-    *(aten.new_empty_strided.default, aten.zero.default),
+EMPTY = (  # nothing has written what they give
+    *(aten.empty.memory_format, aten.empty_like.default, aten.empty_strided.default, aten.empty_permuted.default),
+    *(aten.new_empty.default, aten.new_empty_strided.default),
 )
+OF_SHAPE = (  # of their operands, these ask for shape and type alone
+    *(aten.ones_like.default, aten.zeros_like.default, aten.full_like.default, *EMPTY),
+    *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.zero.default),
+)
+UNWRITTEN = (float("nan"), 1.0), (-0x55555556, 0x55555555), (False, True)  # floats, integers and truths that memory might hold
 
 
 def folds(node: fx.Node, is_known: Callable[[fx.Node], bool]) -> bool:
@@ -33,19 +37,49 @@ def folds(node: fx.Node, is_known: Callable[[fx.Node], bool]) -> bool:
 
 
 def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:
-    """The value that PyTorch computes; `value` gives those of operands."""
+    """The value that PyTorch computes; `value` gives those of operands.
+
+    What depends on memory that nothing has written is computed of two contents of it: where the results are one, that is the value.
+    """
+    if node.target in EMPTY:
+        return _unwritten(node.meta["val"])
+    operands = [value(before) for before in node.all_input_nodes] if node.target not in OF_SHAPE else []
+    first = _computed(node, value, lambda constant: constant.array)
+    if all(not isinstance(one, Constant) or one.other is None for one in operands):
+        return pytree.tree_map(lambda one: Constant(narrowed(one)) if isinstance(one, torch.Tensor) else one, first)
+    second = _computed(node, value, lambda constant: constant.array if constant.other is None else constant.other)
+    return pytree.tree_map(_of_both, first, second)
+
+
+def _computed(node: fx.Node, value: Callable[[fx.Node], Any], array: Callable[[Constant], np.ndarray[Any, Any]]) -> Any:
+    """What PyTorch computes of the arrays of constants."""
 
     def known(argument: Any) -> Any:
         if not isinstance(argument, fx.Node):
             return argument
         constant, like = value(argument), argument.meta["val"]
         if isinstance(constant, Constant):
-            return torch.from_numpy(np.array(constant.array)).to(like.dtype)
-        return torch.empty(like.shape, dtype=like.dtype)  # its shape is all that is asked for
+            return torch.from_numpy(np.array(array(constant))).to(like.dtype)
+        return torch.zeros(like.shape, dtype=like.dtype)  # its shape is all that is asked for
 
     args, kwargs = pytree.tree_map(known, (node.args, node.kwargs), is_leaf=lambda leaf: isinstance(leaf, fx.Node))
-    result = node.target(*args, **kwargs)
-    return pytree.tree_map(lambda one: Constant(narrowed(one)) if isinstance(one, torch.Tensor) else one, result)
+    return node.target(*args, **kwargs)
+
+
+def _unwritten(like: torch.Tensor) -> Constant:
+    floats, integers, truths = UNWRITTEN
+    pair = floats if like.dtype.is_floating_point else truths if like.dtype is torch.bool else integers
+    return Constant(*(narrowed(torch.tensor(one).to(like.dtype).repeat(like.shape)) for one in pair))
+
+
+def _of_both(first: Any, second: Any) -> Any:
+    """The constant of two results; what has no value is not refused for it."""
+    if not isinstance(first, torch.Tensor):
+        return first
+    if torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)) and torch.equal(first != first, second != second):
+        return Constant(narrowed(first))
+    cut = [one.to(torch.int32) if one.dtype is torch.int64 else one for one in (first, second)]
+    return Constant(*(narrowed(one) for one in cut))
 
 
 def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:

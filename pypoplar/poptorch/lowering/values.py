@@ -17,14 +17,20 @@ Back = Callable[[Tensor], Tensor]
 
 @frozen(eq=False)
 class Constant:
-    """A value that is known when the graph is built."""
+    """A value that is known when the graph is built.
+
+    Where some elements come from memory that nothing has written, as `torch.empty` gives it, `other` is what they might be as well.
+    """
 
     array: npt.NDArray[np.generic]
+    other: npt.NDArray[np.generic] | None = None
 
     @property
     def number(self) -> bool | int | float | None:
         """The one number that all its elements are, if they are."""
         flat = self.array.reshape(-1)
+        if self.other is not None:
+            return None
         return flat[0].item() if flat.size and (flat == flat[0]).all() else None
 
 
