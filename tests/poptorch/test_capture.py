@@ -2,6 +2,7 @@
 
 import logging
 import random
+import traceback
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from pypoplar import poptorch
 from pypoplar.poptorch import CaptureError
 from pypoplar.poptorch.capture.training_loss import LossError
+from pypoplar.poptorch.operators import REPLACEMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +148,88 @@ def test_what_the_module_raises_itself_is_raised():
         poptorch.inferenceModel(Deep(raising))(torch.ones(3))
     with pytest.raises(RuntimeError, match="size of tensor"):
         poptorch.inferenceModel(Deep(lambda layer, x: x + torch.ones(4)))(torch.ones(3))
+
+
+class Attention(nn.Module):
+    def forward(self, x):
+        return x.softmax(0)
+
+
+def asks_and_is_wrong(layer, x):
+    if x.sum() > 0:
+        x = x + 1
+    return Attention()(x, mask=None)
+
+
+def is_caught_and_is_wrong(layer, x):
+    try:
+        count = int(x.sum())
+    except RuntimeError:
+        count = 2
+    return x.reshape(count, 7)
+
+
+def refuses_the_ipu(layer, x):
+    numbers = x.tolist()
+    if poptorch.isRunningOnIpu():
+        raise LookupError(f"not on the IPU with {len(numbers)} numbers")
+    return x
+
+
+def is_wrong_at_an_operator_of_its_own(layer, x):
+    (x,) = poptorch.custom_op([x], "OfTheErrors", "tests", 1, example_outputs=[x])
+    return x.reshape(7) * x.sum().item()
+
+
+OWN = {
+    "behind a question": (asks_and_is_wrong, TypeError, "unexpected keyword argument 'mask'", "return Attention()(x, mask=None)"),
+    "caught": (is_caught_and_is_wrong, RuntimeError, "shape .* is invalid for input of size 3", "return x.reshape(count, 7)"),
+    "of the capture": (refuses_the_ipu, LookupError, "not on the IPU with 3 numbers", "raise LookupError("),
+    "behind an operator": (is_wrong_at_an_operator_of_its_own, RuntimeError, r"shape '\[7\]' is invalid", "return x.reshape(7)"),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_the_module_raises_is_not_hidden_by_what_depends_on_data(name):
+    act, kind, told, line = OWN[name]
+    if name == "behind an operator":
+        poptorch.registerCustomOp("OfTheErrors", "tests", 1)(lambda *_: [])
+    with pytest.raises(kind, match=told) as caught:
+        poptorch.inferenceModel(Deep(act))(torch.ones(3))
+    lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename == __file__]
+    assert lines[-1].startswith(line)
+    if name != "behind an operator":
+        assert any("takes a number out of a tensor" in note or "asks for the value" in note for note in caught.value.__notes__)
+
+
+def test_pytorchs_words_stand_beside_what_depends_on_data():
+    """Where export fails for a reason that is not known to depend on data, both are told."""
+
+    def points(layer, x):
+        most = x.max().item()
+        return x * most + x.data_ptr()
+
+    with pytest.raises(CaptureError, match=r"(?s)RuntimeError: .*`return x \* most.*item\(\) takes a number.*`most = x.max"):
+        poptorch.inferenceModel(Deep(points))(torch.ones(3))
+
+
+def test_what_fails_in_the_second_trace_has_its_line(monkeypatch):
+    def form(input):
+        raise TypeError("form() does not know this argument")
+
+    monkeypatch.setitem(REPLACEMENTS, torch.ops.aten.sigmoid.default, form)
+    told = r"(?s)form\(\) does not know this argument.*sigmoid of deep at .*test_capture\.py:\d+"
+    with pytest.raises(CaptureError, match=told):
+        poptorch.inferenceModel(Deep(lambda layer, x: x.sigmoid() + 1))(torch.ones(3))
+
+
+def test_an_error_of_constants_has_its_line():
+    def picks(layer, x):
+        return x * torch.arange(3)[torch.tensor([7])]
+
+    with pytest.raises(IndexError, match="out of") as caught:
+        poptorch.inferenceModel(Deep(picks))(torch.ones(3))
+    assert "test_capture.py:" in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(("dtype", "remedy"), [(torch.float64, r"call float\(\)"), (torch.bfloat16, r"call half\(\)")])

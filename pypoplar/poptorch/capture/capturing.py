@@ -20,7 +20,7 @@ from torch.fx.traceback import preserve_node_meta
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
-from pypoplar.poptorch.capture.data_dependence import Answering, in_calls, in_graph
+from pypoplar.poptorch.capture.data_dependence import Answering, depends_on_data, in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
     inference_modes_as_gradient_modes,
@@ -29,10 +29,11 @@ from pypoplar.poptorch.capture.gradient_modes import (
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.model_blocks import marked, unmarked
-from pypoplar.poptorch.capture.origins import all_users_lines
-from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, refuse
+from pypoplar.poptorch.capture.origins import all_users_lines, raised_by_user
+from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
 from pypoplar.poptorch.capture.side_effects import told_side_effects
+from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.capture.training_loss import LossError, loss_of
 from pypoplar.poptorch.operators import forms_of_graphs
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
@@ -95,13 +96,17 @@ def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -
     fakes, trained = _fakes(placeholders, specs, tensors)
     if training and not trained:
         raise LossError("no parameter of the model is trained: all that its forward pass uses have requires_grad=False")
+    marks = TraceMarks()
     with _fake_mode(placeholders):
         try:
-            graph, outputs, gradients = trace_joint(exported.graph_module, fakes, loss, trained)
+            graph, outputs, gradients = trace_joint(exported.graph_module, fakes, loss, trained, marks)
         except PoplarError:
             raise
         except Exception as failed:
-            raise CaptureError(f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)}") from failed
+            where = "" if marks.now[0] is None else f" ({marks.now[0]})"
+            raise CaptureError(
+                f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)}{where}"
+            ) from failed
 
     updates = {
         str(spec.target): outputs[number]
@@ -159,13 +164,25 @@ def _explain(
     problems: list[Problem],
     failed: Exception,
 ) -> NoReturn:
-    """Tell why a module cannot be exported: what of it depends on data, or what it raises on the CPU too; else PyTorch's words."""
+    """Tell why a module cannot be exported: what it raises itself, what of it depends on data, and PyTorch's words beside it."""
     with unmarked():
         calls = in_calls(module, args, kwargs, whereabouts)
-    refuse(module, [*problems, *calls.problems], failed)
-    if calls.raised is not None:
-        raise calls.raised from None
+    found = [*problems, *calls.problems]
+    own = calls.raised if calls.raised is not None else failed if raised_by_user(failed) else None
+    if own is not None and not isinstance(own, PoplarError):
+        if found:
+            own.add_note(
+                f"Beside this error, {type(module).__name__} cannot run on the IPU as it is:\n{listed(dict.fromkeys(found))}"
+            )
+        raise own from None
     where = whereabouts.of((frame, number) for frame, number in reversed(list(walk_tb(failed.__traceback__))))
+    if found and not depends_on_data(failed) and where not in [one.where for one in found]:
+        found.insert(0, Problem(f"{type(failed).__name__}: {_first_line(failed)}", where))
+    if own is not None and found:
+        found.append(Problem(_first_line(own)))
+    refuse(module, found, failed)
+    if own is not None:
+        raise own from None
     raise CaptureError(
         f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)} ({where})"
     ) from failed

@@ -14,7 +14,9 @@ import torch
 import torch.utils._pytree as pytree
 from attrs import frozen
 from torch import fx
+from torch._subclasses import fake_tensor
 from torch.func import functional_call
+from torch.fx.experimental import symbolic_shapes
 from torch.overrides import TorchFunctionMode
 
 from pypoplar.poptorch.capture.origins import operation_name, origin_of
@@ -67,6 +69,10 @@ NAMES = {
     "where": "where(condition)",
     "__complex__": "complex(tensor)",
 }
+EXCEPTIONS = (
+    *(fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException),
+    symbolic_shapes.GuardOnDataDependentSymNode,
+)
 OPERATIONS = {
     "item": NUMBER,
     "_local_scalar_dense": NUMBER,
@@ -80,6 +86,11 @@ OPERATIONS = {
     "one_hot": CLASSES,
 }
 """By the name of an operation."""
+
+
+def depends_on_data(failed: Exception) -> bool:
+    """Whether export has failed because a value or a shape depends on data, as far as PyTorch's class says it."""
+    return isinstance(failed, EXCEPTIONS)
 
 
 def in_graph(graph: fx.Graph) -> list[Problem]:

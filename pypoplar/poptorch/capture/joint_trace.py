@@ -60,13 +60,12 @@ class _Forward(fx.Interpreter):
 
 
 def trace_joint(
-    module: fx.GraphModule, fakes: list[Any], loss: int | None, trained: Mapping[str, torch.Tensor]
+    module: fx.GraphModule, fakes: list[Any], loss: int | None, trained: Mapping[str, torch.Tensor], marks: TraceMarks
 ) -> tuple[fx.Graph, list[Any], dict[str, Any]]:
     """The graph, what the module returns, flattened, and the gradients of the output number `loss` for each tensor of `trained`.
 
-    `fakes` are inputs that have shape and type alone; those of `trained` are among them.
+    `fakes` are inputs that have shape and type alone; those of `trained` are among them. `marks` know what is traced now.
     """
-    marks = TraceMarks()
 
     def joint(*inputs: Any) -> tuple[list[Any], list[Any]]:
         results = _Forward(module, marks).run(*inputs)

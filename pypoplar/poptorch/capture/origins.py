@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import os
 import re
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pypoplar.poptorch.capture.model_blocks import place_of
 from pypoplar.poptorch.operators import scope_of
 from pypoplar.tracebacks import is_ours
 
+RAISING = tuple(dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))  # instructions
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -64,6 +66,16 @@ def all_users_lines() -> Iterator[None]:
         yield
     finally:
         TracerBase._filter_traceback_frames = original
+
+
+def raised_by_user(problem: BaseException) -> bool:
+    """Whether a line of the user's raises an error itself, by `raise` or `assert`, and no function that it calls."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not is_users(trace.tb_frame.f_code.co_filename):
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] in RAISING
 
 
 def is_users(file: str) -> bool:

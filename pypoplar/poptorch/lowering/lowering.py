@@ -227,6 +227,9 @@ class GraphLowering:
             if origin is not None and problem.args and isinstance(problem.args[0], str) and str(origin) not in problem.args[0]:
                 problem.args = (f"{problem.args[0]} ({origin})", *problem.args[1:])
             raise
+        except Exception as problem:  # of PyTorch, which computes constants
+            problem.add_note(f"{origin or node}")
+            raise
 
     def _value_of(self, node: fx.Node) -> Any:
         if node is self.first_gradient:

@@ -135,7 +135,8 @@ BACKWARD = "(Tensor[] gradients, Tensor[] inputs, Tensor[] outputs, str key, str
 
 @torch.library.custom_op("poptorch::custom_operation", mutates_args=(), schema=SCHEMA)
 def _custom_operation(inputs: list[torch.Tensor], key: str, outputs: str, attributes: str) -> list[torch.Tensor]:
-    raise AssertionError("on the CPU an operator is its reference")
+    """Of shapes and types alone: on the CPU an operator is its reference, but where it is looked for why a module has no graph."""
+    return [torch.zeros_like(one) for one in blank(outputs, None)]
 
 
 @_custom_operation.register_fake
