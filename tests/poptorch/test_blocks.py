@@ -137,3 +137,32 @@ def test_marks_end_with_the_capture_whatever_order_they_end_in():
     with pytest.raises(poptorch.Error, match="asks for the value of a tensor"):
         poptorch.inferenceModel(Fails())(torch.ones(3))
     assert not fx.traceback.current_meta.get("custom")
+
+
+def of_elements(x):
+    with poptorch.Block("first", ipu_id=0):
+        x = x * 4
+    with poptorch.Block("second", ipu_id=1):
+        x = x + 1
+    return x
+
+
+def of_elements_chosen(x):
+    with poptorch.Block("first", ipu_id=1):
+        large, twice = x > 2, x * 2
+    with poptorch.Block("second", ipu_id=0):
+        x = torch.where(large, x, twice).half().sigmoid()
+    return x
+
+
+@pytest.mark.parametrize("function", [of_elements, of_elements_chosen])
+@pytest.mark.parametrize("execution", [poptorch.ShardedExecution, poptorch.PipelinedExecution])
+def test_blocks_of_element_operations_alone_run_on_their_ipus(function, execution):
+    class Model(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    options = poptorch.Options().deviceIterations(2)
+    options.setExecutionStrategy(execution(poptorch.AutoStage.SameAsIpu))
+    x = torch.arange(12.0).reshape(4, 3)
+    torch.testing.assert_close(poptorch.inferenceModel(Model(), options)(x), function(x), rtol=1e-3, atol=1e-3)

@@ -173,3 +173,34 @@ def test_mistakes_in_what_a_model_is_made_of_are_told():
         poptorch.inferenceModel(Regression(), options)
     with pytest.raises(InvalidOption, match="no optimizer"):
         poptorch.inferenceModel(Regression()).setOptimizer(torch.optim.SGD([torch.ones(1)], lr=1.0))
+
+
+@pytest.mark.parametrize("act", ["call", "copyWeightsToHost", "copyWeightsToDevice"])
+def test_a_buffer_that_was_removed_is_told(act):
+    class Shifted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("shift", torch.ones(3))
+
+        def forward(self, x):
+            return x + self.shift
+
+    module, x = Shifted(), torch.ones(3)
+    model = poptorch.inferenceModel(module)
+    model(x)
+    del module.shift
+    with pytest.raises(PoplarRuntimeError, match="the module has lost shift since the model was compiled"):
+        model(x) if act == "call" else getattr(model, act)()
+
+
+def test_constants_are_returned_as_often_as_the_module_does():
+    class Constants(torch.nn.Module):
+        def forward(self):
+            one = torch.arange(3)
+            return one, {"again": one, "other": torch.ones(2)}, torch.ones(2), 1
+
+    for _ in range(2):
+        first, named, last, number = poptorch.inferenceModel(Constants())()
+        assert first.tolist() == named["again"].tolist() == [0, 1, 2]
+        assert named["other"].tolist() == last.tolist() == [1, 1]
+        assert number == 1

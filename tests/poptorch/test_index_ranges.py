@@ -47,3 +47,22 @@ def test_batches_of_a_call_are_checked_each(monkeypatch):
     assert model(table, index).flatten().tolist() == [1, 2, 3, 4]
     with pytest.raises(PoplarIndexError, match=r"is 3 at \[0\] of batch 1"):
         model(table, index.masked_fill(index == 0, 3))
+
+
+PARTS = [
+    (lambda t, i: t[tuple(i.unbind(-1))], "computed from .* is 9 at"),
+    (lambda t, i: t[tuple(part.squeeze(-1) for part in i.split(1, -1))], "computed from .* is 9 at"),
+    (lambda t, i: t[i.chunk(2, -1)[0].squeeze(-1)], None),
+    (lambda t, i: t[0][i.sort(0)[0]], None),
+    (lambda t, i: t[0][i.max(0).values], None),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), PARTS)
+def test_indices_may_be_parts_of_an_argument(function, message):
+    table, index = torch.arange(12.0).reshape(3, 4), torch.tensor([[0, 1], [1, 2]])
+    machine = compiled(Plain(function), (table, index), training=False, tiles=2)
+    assert torch.equal(machine.run((table, index))[0], function(table, index))
+    if message is not None:
+        with pytest.raises(PoplarIndexError, match=message):
+            machine.run((table, torch.tensor([[0, 9], [1, 2]])))

@@ -196,7 +196,7 @@ class PoplarExecutor:
 
     def copyWeightsToDevice(self) -> None:
         """Give the device the module's parameters and buffers. A call does so by itself where they changed."""
-        tensors = tensors_of(self._module)
+        tensors = self._tensors()
         self._compiled("copyWeightsToDevice").compiled.write(tensors)
         self._note(tensors)
 
@@ -205,7 +205,7 @@ class PoplarExecutor:
         built = self._compiled("copyWeightsToHost")
         if not self._on_device:  # nothing has been written to the device yet
             self.copyWeightsToDevice()
-        tensors = tensors_of(self._module)
+        tensors = self._tensors()
         built.compiled.read(tensors)
         self._note(tensors)
 
@@ -412,6 +412,12 @@ class PoplarExecutor:
         if self._built is None:
             raise PoplarRuntimeError(f"{what}: the model is not compiled yet; call it, or its compile(), with a batch")
         return self._built
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """The module's parameters and buffers, which are still those that it was compiled with."""
+        if self._state is not None:
+            self._state.check_tensors(self._module)
+        return tensors_of(self._module)
 
     def _note(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Keep what the device has, to see what changes on the host, in whatever way."""

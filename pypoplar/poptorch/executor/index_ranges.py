@@ -5,10 +5,12 @@ The device does not check indices: one that is out of range gives zeros there, a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from attrs import frozen
 from torch import fx
 
@@ -148,15 +150,21 @@ def _steps(index: fx.Node, known: set[fx.Node]) -> tuple[fx.Node, ...] | None:
             return True
         if node.op != "call_function" or len(steps) > MOST_STEPS or not all(visit(before) for before in node.all_input_nodes):
             return False
-        whole = all(not before.meta["val"].dtype.is_floating_point for before in (node, *node.all_input_nodes))
+        whole = not any(one.dtype.is_floating_point for before in (node, *node.all_input_nodes) for one in _tensors(before))
         steps[node] = None
         return (
             node.target in MOVES
+            or node.target is operator.getitem
             or (whole and node.target in ELEMENTS)
             or (not node.all_input_nodes and node.target not in EMPTY and folds(node, known.__contains__))
         )
 
     return tuple(steps) if visit(index) else None
+
+
+def _tensors(node: fx.Node) -> list[torch.Tensor]:
+    """The tensors that a node is: one, or the parts that an operation gives."""
+    return [one for one in pytree.tree_leaves(node.meta["val"]) if isinstance(one, torch.Tensor)]
 
 
 # which arguments of operations are indices: node, size of what they pick from, and what is ignored

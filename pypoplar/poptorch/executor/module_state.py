@@ -10,6 +10,8 @@ from attrs import frozen
 from pypoplar.errors import PoplarRuntimeError
 from pypoplar.poptorch.user_log import say_once
 
+AGAIN = "since the model was compiled; make a new model"
+
 
 @frozen(eq=False)
 class ModuleState:
@@ -32,17 +34,10 @@ class ModuleState:
 
     def check(self, module: torch.nn.Module) -> None:
         """`PoplarRuntimeError` for what has changed since and would be ignored; modes of layers are told."""
-        known = tensors_of(module)
-        again = "since the model was compiled; make a new model"
-        for name, (shape, dtype) in self.tensors.items():
-            if name not in known:
-                raise PoplarRuntimeError(f"the module has lost {name} {again}")
-            if (known[name].shape, known[name].dtype) != (shape, dtype):
-                was, now = _told(shape, dtype), _told(known[name].shape, known[name].dtype)
-                raise PoplarRuntimeError(f"{name} has changed from {was} to {now} {again}")
+        self.check_tensors(module)
         for name, one in module.named_parameters(remove_duplicate=False):
             if self.trained.get(name, one.requires_grad) != one.requires_grad:
-                raise PoplarRuntimeError(f"requires_grad of {name} has changed to {one.requires_grad} {again}")
+                raise PoplarRuntimeError(f"requires_grad of {name} has changed to {one.requires_grad} {AGAIN}")
         changed = [path for path, layer in module.named_modules() if layer.training != self.modes.get(path, layer.training)]
         if changed:
             mode = "train()" if self.modes[changed[0]] else "eval()"
@@ -50,6 +45,16 @@ class ModuleState:
                 f"train() or eval() of {changed[0] or 'the module'} was called since the model was compiled; that changes nothing: "
                 f"it stays as compiled, after {mode}; make a new model for the other mode"
             )
+
+    def check_tensors(self, module: torch.nn.Module) -> None:
+        """`PoplarRuntimeError` if parameters or buffers are not there any more, or have other shapes or types."""
+        known = tensors_of(module)
+        for name, (shape, dtype) in self.tensors.items():
+            if name not in known:
+                raise PoplarRuntimeError(f"the module has lost {name} {AGAIN}")
+            if (known[name].shape, known[name].dtype) != (shape, dtype):
+                was, now = _told(shape, dtype), _told(known[name].shape, known[name].dtype)
+                raise PoplarRuntimeError(f"{name} has changed from {was} to {now} {AGAIN}")
 
 
 def _told(shape: torch.Size, dtype: torch.dtype) -> str:

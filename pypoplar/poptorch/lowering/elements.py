@@ -196,9 +196,11 @@ def _replaced(tree: expr.Expr, leaves: list[expr.Expr], known: dict[int, expr.Ex
 
 
 def _waits(at: GraphLowering, node: fx.Node, pending: Pending) -> bool:
-    """Whether an expression's only user computes elements of the same shape, and has room for it."""
+    """Whether an expression's only user computes elements of the same shape, on the same IPU, and has room for it."""
     users = list(node.users)
     if len(users) != 1 or users[0].target not in ELEMENTS or at.shape_of(users[0]) != at.shape_of(node):
+        return False
+    if at.ipus.get(users[0]) != at.ipus.get(node):
         return False
     others = [before for before in users[0].all_input_nodes if before is not node]
     size = sum(1 for _ in expr.walk(pending.tree))
