@@ -1,9 +1,11 @@
 """Operations on elements give PyTorch's results and gradients, for all types, NaN and infinities too."""
 
+from math import inf, nan
+
 import pytest
 import torch
 from poptorch_functions import of_all, random
-from poptorch_rig import check
+from poptorch_rig import Plain, check, compiled
 
 TYPES = [torch.float32, torch.float16]
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.25, -2.5, 3.7, float("inf"), -float("inf"), float("nan")])
@@ -211,3 +213,23 @@ def test_long_chains_are_cut_into_expressions():
         return a
 
     check(chain, random(5))
+
+
+@pytest.mark.parametrize("type", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_shifts_beyond_the_width_give_what_pytorch_gives(type):
+    x = torch.tensor([1, 5, 100, -3, -100]).to(type)
+    by = torch.tensor([33, -1, 64, 31, 2]).to(type)
+    numbers = (32, 33, 63, 64, 100, -1)
+    check(of_all(*(lambda x, by, n=n: x >> n for n in (1, 31, *numbers)), lambda x, by: x >> by), x, by, gradients=False)
+    narrow = lambda x: x.to(torch.int32)  # noqa: E731 - of 64 bits those that the IPU has
+    machine = compiled(Plain(lambda x, by: (*(x << n for n in (1, 31, *numbers)), x << by)), (x, by), training=False)
+    for got, wanted in zip(machine.run((x, by)), (*(x << n for n in (1, 31, *numbers)), x << by), strict=True):
+        assert torch.equal(narrow(got), narrow(wanted))
+
+
+@pytest.mark.parametrize("type", [torch.float32, torch.float16])
+def test_infinity_has_no_quotient_that_is_a_whole_number(type):
+    a = torch.tensor([inf, -inf, inf, 5.0, -5.0, inf, 0.0, 7.0, -7.0, inf, nan], dtype=type)
+    b = torch.tensor([2.0, 2.0, -2.0, inf, inf, 0.0, 0.0, 2.0, 2.0, inf, 1.0], dtype=type)
+    divisions = (lambda a, b: a // 2, lambda a, b: a // b, lambda a, b: 2 // b, lambda a, b: a // 0)
+    check(of_all(*divisions, lambda a, b: torch.div(a, b, rounding_mode="floor")), a, b, gradients=False)

@@ -1,8 +1,11 @@
 """Products and lookups give PyTorch's results and gradients."""
 
+from math import inf, nan
+
 import pytest
 import torch
 import torch.nn.functional as F
+from poptorch_functions import of_all
 from poptorch_rig import check
 
 from pypoplar import poptorch
@@ -83,3 +86,20 @@ def test_bags_by_offsets_are_refused():
 
 def test_a_table_that_is_also_a_layers_weights_gets_both_gradients():
     check(lambda w, i: F.embedding(i, w) @ w.t(), random(7, 5), arguments=(torch.tensor([1, 2, 1]),))
+
+
+@pytest.mark.parametrize("beta", [0, 1, 2])
+def test_a_product_times_nothing_is_not_asked_for(beta):
+    """PyTorch leaves out a product whose factor is 0: what is NaN in it does not matter."""
+    matrix, vector, added = torch.tensor([[nan, 1.0], [2.0, inf]]), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    check(
+        of_all(
+            lambda m, v, c: torch.addmv(c, m, v, alpha=0, beta=beta),
+            lambda m, v, c: torch.addmm(c, m, m, alpha=0, beta=beta),
+            lambda m, v, c: torch.addbmm(c, m[None], m[None], alpha=0, beta=beta),
+            lambda m, v, c: torch.baddbmm(c[None, None], m[None], m[None], alpha=0, beta=beta),
+            lambda m, v, c: torch.addmv(c, m, v, beta=beta),
+        ),
+        *(matrix, vector, added),
+        gradients=False,
+    )

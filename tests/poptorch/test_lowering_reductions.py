@@ -194,3 +194,18 @@ def test_64_bits_are_cut_to_32_where_these_are_enough(values):
     else:
         with pytest.raises(CodeletRuntimeError, match="does not fit into the 32 bits"):
             testing.run_vertex(codelet, {"in": given, "out": np.zeros(len(given), np.int32)})
+
+
+@pytest.mark.parametrize("type", [torch.float32, torch.int64])
+@pytest.mark.parametrize("function", [torch.max, torch.min, lambda e: e.max(0).values, lambda e: e.view(0, 3).min(0).indices])
+def test_of_no_elements_there_is_no_extreme(function, type):
+    empty = torch.empty(0, dtype=type)
+    with pytest.raises((RuntimeError, IndexError)):
+        function(empty)
+    with pytest.raises(poptorch.UnsupportedOperation, match=r"(max|min): of no elements there is none; the shape is .*\.py:\d+"):
+        compiled(Plain(function), (empty,), training=False)
+
+
+def test_what_is_empty_can_be_sorted_and_have_extremes_of_others():
+    functions = (lambda e: e.sort().values, lambda e: e.view(0, 3).amax(1), lambda e: e.view(0, 3).max(1).values)
+    check(of_all(*functions), torch.empty(0), gradients=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import fx
 
@@ -9,6 +10,8 @@ from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.tensor_views import broadcast
+from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import FLOAT, HALF
 
 aten = torch.ops.aten
@@ -72,10 +75,20 @@ def _added(at: GraphLowering, result: Tensor, bias: fx.Node, beta: float, alpha:
     return result
 
 
+def _bias_alone(at: GraphLowering, bias: fx.Node, beta: float) -> Tensor:
+    """``beta * bias``: where `alpha` is 0 PyTorch does not ask what the factors are, which may be infinite or NaN."""
+    if beta == 0:
+        return at.constant(Constant(np.zeros(at.shape, at.type.dtype)))
+    biases = at.tensor(bias) if beta == 1 else popops.mul(at.graph, at.tensor(bias), beta, at.program, at.name)
+    return broadcast(biases, at.shape)
+
+
 @lowers(aten.addmm.default)
 def product_and_bias(
     at: GraphLowering, bias: fx.Node, left: fx.Node, right: fx.Node, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
+    if alpha == 0:
+        return _bias_alone(at, bias, beta)
     return _added(at, product(at, left, right), bias, beta, alpha)
 
 
@@ -90,4 +103,6 @@ def batched_product_and_bias(
 def product_with_vector_and_bias(
     at: GraphLowering, bias: fx.Node, matrix: fx.Node, vector: fx.Node, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
+    if alpha == 0:
+        return _bias_alone(at, bias, beta)
     return _added(at, product_with_vector(at, matrix, vector), bias, beta, alpha)

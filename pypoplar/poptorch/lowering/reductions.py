@@ -12,10 +12,11 @@ from torch import fx
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, Expr, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
+from pypoplar.poptorch.capture.origins import operation_name
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
 from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
 
@@ -251,6 +252,11 @@ def extreme(at: GraphLowering, tensor: Tensor, operation: popops.Operation, axes
     return mapped(at, Select(Const(float("nan")), _1, _2), result, lacking)
 
 
+def _check_some(at: GraphLowering, tensor: Tensor, axes: list[int]) -> None:
+    if not all(tensor.dim(axis) for axis in axes):
+        raise UnsupportedOperation(f"{operation_name(at.node)}: of no elements there is none; the shape is {tensor.shape()}")
+
+
 def _ordered(at: GraphLowering, input: fx.Node) -> Tensor:
     """A tensor of a type that the libraries compare."""
     tensor = at.tensor(input)
@@ -260,6 +266,7 @@ def _ordered(at: GraphLowering, input: fx.Node) -> Tensor:
 def _extreme_of(at: GraphLowering, input: fx.Node, operation: popops.Operation, dims: Any) -> Tensor:
     tensor = _ordered(at, input)
     axes = axes_of(dims, tensor.rank())
+    _check_some(at, tensor, axes)
     return as_type(at, extreme(at, tensor, operation, axes), at.type).reshape(at.shape)
 
 
@@ -306,6 +313,7 @@ def _extreme_and_place(at: GraphLowering, input: fx.Node, operation: popops.Oper
     if dim is None or not tensor.rank():
         tensor, dim = tensor.flatten() if tensor.rank() else tensor.reshape([1]), 0
     axis = dim % tensor.rank()
+    _check_some(at, tensor, [axis])
     extremes = extreme(at, tensor, operation, [axis])
     size = tensor.dim(axis)
     shape = [1] * tensor.rank()

@@ -73,6 +73,9 @@ def block_diagonal(tensors: list[Any]) -> Any:
 def sum_of_products(added: Any, first: Any, second: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """``beta added + alpha`` times the sum of products of matrices: one product of them side by side."""
     batches, rows, inner = first.shape
+    if alpha == 0:  # PyTorch does not ask what they are
+        none = torch.zeros(rows, second.shape[-1], dtype=first.dtype)
+        return none if beta == 0 else beta * added + none
     product = first.transpose(0, 1).reshape(rows, batches * inner) @ second.reshape(batches * inner, -1)
     return alpha * product if beta == 0 else beta * added + alpha * product
 

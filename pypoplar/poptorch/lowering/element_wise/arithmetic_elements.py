@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from pypoplar.popops import expr
-from pypoplar.popops.expr import Abs, And, Const, Expr, Floor, IsNaN, Max, Min, NotEqual, Or, Rem, Select, Signum, Square, Trunc
+from pypoplar.popops.expr import Abs, And, Const, Expr, Floor, IsNaN, Max, Min, NotEqual, Rem, Select, Signum, Square, Trunc
 from pypoplar.poptorch.lowering.elements import element
 from pypoplar.types import FLOAT, HALF, ElementType
 
@@ -78,7 +78,10 @@ def divide_to_whole(a: Any, b: Any, *, rounding_mode: str | None, type: ElementT
 
 @element(aten.floor_divide.default, aten.floor_divide.Scalar, wide=True, typed=True)
 def floor_divide(a: Any, b: Any, *, type: ElementType) -> Any:
-    """The quotient rounded down. Of floats it is found from the rest, as PyTorch does: rounding does not take it beyond a whole."""
+    """The quotient rounded down. Of floats it is found from the rest, as PyTorch does: rounding does not take it beyond a whole.
+
+    Infinity leaves no rest that is a number, so its quotient is NaN.
+    """
     zero = Const(0, type)
     rest = Rem(a, b)
     below = And(NotEqual(rest, zero), NotEqual(rest < zero, expr.Lt(b, zero)))
@@ -88,7 +91,7 @@ def floor_divide(a: Any, b: Any, *, type: ElementType) -> Any:
     quotient = quotient - Select(Const(1.0, type), Const(0.0, type), below)
     whole = Floor(quotient)
     whole = Select(whole + 1.0, whole, quotient - whole > 0.5)
-    return Select(a / b, whole, Or(expr.Equal(b, Const(0, type)), IsNaN(whole)))
+    return Select(a / b, whole, expr.Equal(b, Const(0, type)))
 
 
 @element(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor, wide=True, typed=True)

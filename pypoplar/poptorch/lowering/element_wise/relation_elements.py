@@ -9,9 +9,10 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import And, BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor, Const, IsFinite, IsInf, IsNaN, Not, Or, Select
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.types import BOOL, FLOAT, HALF, ElementType
+from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
 
 aten = torch.ops.aten
+BITS = 32  # of the integers that are shifted
 FLOATS = (FLOAT, HALF)
 
 
@@ -127,12 +128,20 @@ def other_bits(a: Any, *, type: ElementType) -> Any:
 
 @element(aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.__lshift__.Tensor, aten.__lshift__.Scalar)
 def shifted_up(a: Any, b: Any) -> Any:
-    return expr.Shl(a, b)
+    """Shifts by 32 and more leave 0, and so do negative ones; narrower types are cut from 32 bits."""
+    if isinstance(b, Const):
+        return expr.Shl(a, b) if 0 <= b.value < BITS else Const(0, INT)
+    possible = And(b >= Const(0, INT), b < Const(BITS, INT))
+    return Select(expr.Shl(a, Select(b, Const(0, INT), possible)), Const(0, INT), possible)
 
 
 @element(aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.__rshift__.Tensor, aten.__rshift__.Scalar)
 def shifted_down(a: Any, b: Any) -> Any:
-    return expr.ShrSE(a, b)
+    """Shifts by 31 and more leave the sign, and so do negative ones."""
+    most = Const(BITS - 1, INT)
+    if isinstance(b, Const):
+        return expr.ShrSE(a, b if 0 <= b.value < BITS else most)
+    return expr.ShrSE(a, Select(b, most, And(b >= Const(0, INT), b < most)))
 
 
 # choices

@@ -30,7 +30,7 @@ def best(at: GraphLowering, tensor: Tensor, dim: int, count: int, largest: bool)
     if shape:
         shape[dim % len(shape)] = count
     if not count or not rows.numElements():
-        return (at.constant(Constant(np.zeros(shape, one.dtype))) for one in (type, INT))  # type: ignore[return-value]
+        return at.constant(Constant(np.zeros(shape, type.dtype))), at.constant(Constant(np.zeros(shape, INT.dtype)))
     params = popops.TopKParams(count, largest, Order.DESCENDING if largest else Order.ASCENDING, True)
     values, places = popops.topKWithPermutation(at.graph, at.program, rows, params, at.name)
     back = [rows_back(one, dim, shape) for one in (as_type(at, values, type), places.reinterpret(INT))]
