@@ -73,7 +73,7 @@ def build(
     lowering.run()
     key = "" if update is None else update.described()
     compiled = CompiledModel(lowering, device, settings, update, key, saved)
-    states = None if update is None else HostState(update, compiled.engine)
+    states = None if update is None else HostState(update, compiled.engine, batches.iterations)
     return Built(compiled, update, states, joint, list(named_tensors(joint)))
 
 

@@ -106,6 +106,8 @@ class Optimizer:
                     f"{type(self).__name__}.step: PyTorch's step on the host does not have {name}={getattr(self, name)!r}, "
                     "which steps on the device have"
                 )
+        if self.state:  # type: ignore[attr-defined]  # of PyTorch's class: the step goes on from these
+            self.ipu_state_is_dirty = False
         update = self._pytorch.step
         return (update.__wrapped__ if getattr(update, "hooked", False) else update)(self, closure)  # the hooks have run
 

@@ -1,8 +1,8 @@
-"""The states of a device's optimiser, as the host has them: in PyTorch's optimisers by parameter, in PopTorch's by name."""
+"""The states of a device's optimiser, as the host has them: in PyTorch's optimisers by parameter, in PopTorch's by name, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,29 +12,38 @@ import torch
 from pypoplar.engine.engine import Engine
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.optim import Optimizer
+from pypoplar.poptorch.update.device_states import DeviceStates
 from pypoplar.poptorch.update.gradient_descent import VELOCITY
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer, DeviceState
 
 Array = npt.NDArray[Any]
+Values = dict[tuple[str, str], torch.Tensor]  # by the names of a state and of a parameter
 STEP = "step"
+UNCOUNTED = ("SGD",)  # kinds whose states have no count of steps in PyTorch
 HOLDER = "_device_states"  # the attribute of an optimiser object that says whose states it has
 
 
 class HostState:
     """Keeps an optimiser object and the device's states together.
 
-    The object gets the device's states when its `state_dict` is asked for. The device gets the object's before a call, if the
-    object has loaded some, or was given some otherwise; an object without states leaves the device's as they are.
+    The object's `state` is the device's: whoever looks at it gets what the device has, and what the host has changed since goes to
+    the device before the next call, as with weights. An object that comes without states leaves the device's as they are.
     """
 
-    def __init__(self, update: DeviceOptimizer, engine: Engine) -> None:
-        """For an engine that is loaded."""
-        self.update, self.engine = update, engine
-        self.ahead = False  # whether the device has made steps that the object does not have
-        self.loaded = False
+    def __init__(self, update: DeviceOptimizer, engine: Engine, steps: int) -> None:
+        """For an engine that is loaded; a call makes so many `steps`."""
+        self.update, self.engine, self.steps = update, engine, steps
         self.optimizer: torch.optim.Optimizer | None = None
-        self._hooks: list[Any] = []
-        self._seen: list[tuple[torch.Tensor, int]] = []
+        self._states = DeviceStates()  # of the object
+        self.settle: Callable[[], None] = _nothing  # called before the device is read
+        self._last: torch.optim.Optimizer | None = None  # the object that had the states most recently
+        self._hook: Any = None
+        self._seen: Values | None = None  # what the object has of the device's; None while nobody has looked since the last call
+        self._differs = False  # whether the device is to get what the object has, whatever was seen
+        self._made: dict[str, float] | None = None  # steps of each parameter; None before the device has states
+        self._made_before: dict[str, float] | None = None  # the same when the call began that runs, or the last one
+
+    # whose states they are
 
     def attach(self, optimizer: torch.optim.Optimizer) -> None:
         """Let an optimiser object have the states. Those that it has of another model, it gets from that first."""
@@ -44,134 +53,203 @@ class HostState:
         other = getattr(optimizer, HOLDER, None)
         if other is not None:
             other.detach()
-            if isinstance(optimizer, Optimizer):
-                optimizer.ipu_state_is_dirty = optimizer.has_state()
         self.optimizer = optimizer
         setattr(optimizer, HOLDER, self)
-
-        def after_loading(_: Any) -> None:
-            self.loaded, self.ahead = True, False
-
-        self._hooks = [
-            optimizer.register_state_dict_pre_hook(lambda _: self.fetch()),
-            optimizer.register_load_state_dict_post_hook(after_loading),
-        ]
+        self._take_states()
+        self._seen, self._differs = None, optimizer is self._last or bool(self._given())
+        self._last = optimizer
+        self._hook = optimizer.register_state_dict_pre_hook(lambda _: self.fetch())
 
     def detach(self) -> None:
         """Give the object the states, and leave it."""
-        if self.optimizer is not None:
-            self.fetch()
-            delattr(self.optimizer, HOLDER)
-        for hook in self._hooks:
-            hook.remove()
-        self.optimizer, self._hooks = None, []
+        if self.optimizer is None:
+            return
+        self.fetch()
+        self._hook.remove()
+        delattr(self.optimizer, HOLDER)
+        self.optimizer, self._states.look = None, None
+
+    def _take_states(self) -> None:
+        """Watch the object's states. A dictionary that took the place of the one that was watched is for the device."""
+        assert self.optimizer is not None
+        given = self.optimizer.state
+        if given is not self._states:
+            self._states.look = None
+            self._states = given if isinstance(given, DeviceStates) else DeviceStates(given)
+            self.optimizer.state = self._states
+            self._seen, self._differs = None, True
+        self._states.look = self.look
+
+    # calls
+
+    def begin(self) -> None:
+        """A call begins."""
+        self._made_before = self._made
 
     def stepped(self) -> None:
-        """The device has made steps."""
-        self.ahead = True
+        """The device has made the steps of a call."""
+        made = self._made or {}
+        self._made = {name: made.get(name, 0.0) + self.steps for state in self.update.states for name, _ in state.parameters}
+        self._seen = None
         if isinstance(self.optimizer, Optimizer):
             self.optimizer.host_state_is_dirty = True
 
+    def undo(self) -> None:
+        """The device is as it was when the call began. What the host had, it has still, or looks at anew."""
+        self._made = self._made_before
+
     # to the host
 
-    def fetch(self) -> None:
+    def look(self) -> None:
         """Give the object the device's states, if it does not have them."""
-        if not self.ahead or self.optimizer is None:
+        optimizer: Any = self.optimizer
+        if optimizer is None:
             return
-        self.ahead = False
-        if isinstance(self.optimizer, Optimizer):
-            named = {f"{state.name}/{name}": part for state in self.update.states for name, part in self._parts(state)}
-            counts = {count.handle: torch.tensor(self._count(count.handle)) for count in self.update.counts}
-            self.optimizer._state_dict = {"ipu_state": named, "ipu_param": counts}
-            self.optimizer.host_state_is_dirty = False
+        if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty and optimizer.has_state():
+            self._put(self._named(optimizer._state_dict))
+            optimizer.ipu_state_is_dirty, self._differs = False, True
+        if self._seen is not None or self._differs or optimizer.state is not self._states:
             return
+        self.settle()
+        if self._made is not None:
+            self._put(self._device_values())
+        self._seen = _copied(self._given())
+
+    def fetch(self) -> None:
+        """Give the object the device's states, those of `poptorch.optim` by name as well."""
+        optimizer = self.optimizer
+        if optimizer is None:
+            return
+        if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty:
+            return  # it has been given some by name, and nobody has looked since
+        self._take_states()
+        self.look()
+        if isinstance(optimizer, Optimizer):
+            given = self._given()
+            if given:
+                parts = {f"{state.name}/{name}": part for state in self.update.states for name, part in _parts(state, given)}
+                counts = {count.handle: torch.tensor(self._steps_of(count.parameters, given)) for count in self.update.counts}
+                optimizer._state_dict = {"ipu_state": parts, "ipu_param": counts}
+            else:
+                optimizer._state_dict = dict.fromkeys(optimizer._state_dict)
+            optimizer.host_state_is_dirty = False
+
+    def _device_values(self) -> Values:
+        """What the device has."""
+        values: Values = {}
         for state in self.update.states:
-            for name, part in self._parts(state):
-                self.optimizer.state[self.update.parameters[name]][state.name] = part
-        for count in self.update.counts:
-            for name in count.parameters if self.update.kind != "SGD" else ():  # which counts none in PyTorch
-                self.optimizer.state[self.update.parameters[name]][STEP] = torch.tensor(self._count(count.handle))
-        self._seen = list(self._tensors())
+            whole = torch.from_numpy(np.array(self.engine.readTensor(state.handle))).reshape(-1)
+            begin = 0
+            for name, shape in state.parameters:
+                end = begin + int(np.prod(shape))
+                values[state.name, name] = whole[begin:end].reshape(shape).clone()
+                begin = end
+        if self.update.kind not in UNCOUNTED:
+            steps = dict(self._made or {})
+            for count in self.update.counts:
+                steps.update(dict.fromkeys(count.parameters, float(self.engine.readTensor(count.handle).item())))
+            values |= {(STEP, name): torch.tensor(made) for _, name in list(values) for made in [steps[name]]}
+        return values
 
-    def _parts(self, state: DeviceState) -> Iterator[tuple[str, torch.Tensor]]:
-        """A state of each parameter."""
-        whole, begin = torch.from_numpy(np.array(self.engine.readTensor(state.handle))).reshape(-1), 0
-        for name, shape in state.parameters:
-            elements = int(np.prod(shape))
-            yield name, whole[begin : begin + elements].reshape(shape).clone()
-            begin += elements
+    def _put(self, values: Values) -> None:
+        """Let the object have states. What it has beside them stays."""
+        news: dict[str, dict[str, Any]] = {}
+        for (state, name), value in values.items():
+            news.setdefault(name, {})[state] = value
+        for name, new in news.items():
+            parameter = self.update.parameters[name]
+            self._states.set_unseen(parameter, {**self._states.unseen(parameter), **new})
 
-    def _count(self, handle: str) -> float:
-        return float(np.asarray(self.engine.readTensor(handle)).reshape(-1)[0])
+    def _given(self) -> Values:
+        """What the object has of the device's states, and numbers of steps."""
+        assert self.optimizer is not None
+        known = {state.name for state in self.update.states} | {STEP}
+        return {
+            (state, name): value if isinstance(value, torch.Tensor) else torch.tensor(float(value))
+            for name in self._trained()
+            for state, value in self._states.unseen(self.update.parameters[name]).items()
+            if state in known and value is not None
+        }
+
+    def _trained(self) -> Iterator[str]:
+        """The names of the parameters that have states on the device."""
+        yield from dict.fromkeys(name for state in self.update.states for name, _ in state.parameters)
 
     # to the device
 
     def write_changed(self, optimizer: torch.optim.Optimizer) -> None:
         """Give the device an object's states, if it has other ones than it had."""
         self.attach(optimizer)
-        loaded, self.loaded = self.loaded, False
+        self._take_states()
         if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty:
+            self.look()
             optimizer.ipu_state_is_dirty = False
-            if optimizer.has_state():
-                self._write_named(optimizer._state_dict)
-                self._seen = list(self._tensors())
-                return
-        now = list(self._tensors())
-        before, self._seen = self._seen, now
-        same = len(now) == len(before) and all(
-            one is other and version == then for (one, version), (other, then) in zip(now, before, strict=True)
-        )
-        if loaded or (now and not same):
-            self._write()
+        if self._seen is None and not self._differs:
+            return
+        given = self._given()
+        if not self._differs and _same(given, self._seen or {}):
+            return
+        self._differs = True  # until all of them are there
+        self._write(given)
+        self._made = {name: float(given.get((STEP, name), torch.tensor(0.0))) for name in self._trained()} if given else None
+        self._seen, self._differs = _copied(given), False
 
-    def _tensors(self) -> Iterator[tuple[torch.Tensor, int]]:
-        """The states of the object, with the number of changes that each has seen."""
-        assert self.optimizer is not None
-        names = {state.name for state in self.update.states}
-        for tensor in self.update.parameters.values():
-            for name, one in self.optimizer.state.get(tensor, {}).items():
-                if name in names and isinstance(one, torch.Tensor):
-                    yield one, one._version
+    def _write(self, given: Values) -> None:
+        arrays = {state.handle: _array(state, given) for state in self.update.states}
+        arrays |= {count.handle: np.array(self._steps_of(count.parameters, given), np.float32) for count in self.update.counts}
+        for handle, array in arrays.items():
+            self.engine.writeTensor(handle, array)
 
-    def _write(self) -> None:
-        assert self.optimizer is not None
-        given = {name: self.optimizer.state.get(tensor, {}) for name, tensor in self.update.parameters.items()}
-        for state in self.update.states:
-            self._write_state(state, {name: given[name].get(state.name) for name, _ in state.parameters})
-        for count in self.update.counts:
-            steps = {float(_steps(given[name])) for name in count.parameters}
-            if len(steps) > 1:
-                raise InvalidOption(
-                    f"{type(self.optimizer).__name__}: parameters of one group have made {sorted(steps)} steps; on the device a "
-                    "group's parameters step together"
-                )
-            self.engine.writeTensor(count.handle, np.float32(steps.pop()))
+    def _steps_of(self, parameters: tuple[str, ...], given: Values) -> float:
+        """How many steps a group has made; of SGD, which counts none, whether it has made one."""
+        counted = self.update.kind not in UNCOUNTED
+        steps = {float(given.get((STEP, name), 0.0)) if counted else float((VELOCITY, name) in given) for name in parameters}
+        if len(steps) > 1:
+            raise InvalidOption(
+                f"{type(self.optimizer).__name__}: parameters of one group have made {sorted(steps)} steps; on the device a "
+                "group's parameters step together"
+            )
+        return steps.pop()
 
-    def _write_named(self, states: Mapping[str, Any]) -> None:
-        """Take over what another model's optimiser had."""
+    def _named(self, states: Mapping[str, Any]) -> Values:
+        """What another model's optimiser had, by its names."""
         named, counts = states["ipu_state"], states["ipu_param"]
         wanted = {f"{state.name}/{name}" for state in self.update.states for name, _ in state.parameters}
         if set(named) != wanted or set(counts) != {count.handle for count in self.update.counts}:
             other = sorted(set(named) ^ wanted) or sorted(counts)
             raise InvalidOption(f"the state is that of another model's optimiser: it differs in {', '.join(other[:4])}")
-        for state in self.update.states:
-            self._write_state(state, {name: named[f"{state.name}/{name}"] for name, _ in state.parameters})
-        for count in self.update.counts:
-            self.engine.writeTensor(count.handle, np.float32(counts[count.handle]))
-
-    def _write_state(self, state: DeviceState, given: Mapping[str, torch.Tensor | None]) -> None:
-        parts = []
-        for name, shape in state.parameters:
-            one = given[name]
-            if one is None:
-                parts.append(np.full(shape, state.initial, state.type.dtype))
-            elif tuple(one.shape) != shape:
-                raise InvalidOption(f"the optimiser's {state.name} of {name} has shape {tuple(one.shape)}, the parameter {shape}")
-            else:
-                parts.append(one.detach().cpu().float().numpy().astype(state.type.dtype))
-        self.engine.writeTensor(state.handle, np.concatenate([part.reshape(-1) for part in parts]))
+        values = {(state.name, name): named[f"{state.name}/{name}"] for state in self.update.states for name, _ in state.parameters}
+        if self.update.kind not in UNCOUNTED:
+            steps = {name: counts[count.handle] for count in self.update.counts for name in count.parameters}
+            values |= {(STEP, name): torch.as_tensor(steps.get(name, 0.0)) for name in self._trained()}
+        return values
 
 
-def _steps(given: Mapping[str, Any]) -> Any:
-    """How many steps a parameter has made; of SGD, which counts none, whether it has made one."""
-    return given.get(STEP, 1.0 if given.get(VELOCITY) is not None else 0.0)
+def _parts(state: DeviceState, given: Values) -> Iterator[tuple[str, torch.Tensor]]:
+    """A state of each parameter, which is as before the first step where none is given."""
+    for name, shape in state.parameters:
+        one = given.get((state.name, name))
+        if one is None:
+            one = torch.from_numpy(np.full(shape, state.initial, state.type.dtype))
+        elif tuple(one.shape) != shape:
+            raise InvalidOption(f"the optimiser's {state.name} of {name} has shape {tuple(one.shape)}, the parameter {shape}")
+        yield name, one
+
+
+def _array(state: DeviceState, given: Values) -> Array:
+    parts = [part.detach().cpu().float().numpy().astype(state.type.dtype) for _, part in _parts(state, given)]
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def _copied(values: Values) -> Values:
+    return {name: value.detach().clone() for name, value in values.items()}
+
+
+def _same(some: Values, others: Values) -> bool:
+    return some.keys() == others.keys() and all(
+        one.dtype == others[name].dtype and torch.equal(one, others[name]) for name, one in some.items()
+    )
+
+
+def _nothing() -> None:
+    """Nothing is to be settled."""
