@@ -15,6 +15,7 @@ from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
+from pypoplar.engine.checkpoint import Checkpoint
 from pypoplar.engine.division import divide
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.faults import Fault, fault_error
@@ -258,14 +259,18 @@ class Engine(ShownEngine):
         self._device = chosen
 
     def _load(self) -> None:
+        self._initialise()
+        self._state.restart()
+        self._runs.reset()
+        self._loaded = True
+
+    def _initialise(self) -> None:
+        """Memory and streams as `load` leaves them."""
         image = self.executable.image
         memory = self._state.memory
         memory.whole[:] = UNINITIALISED
         _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
         self._streams.rewind()
-        self._state.restart()
-        self._runs.reset()
-        self._loaded = True
 
     def _alone(self, work: Callable[[], Result]) -> Result:
         """Do something with the engine's state: other threads wait meanwhile, and a callback of a run cannot do it at all."""
@@ -277,6 +282,22 @@ class Engine(ShownEngine):
                 return work()
             finally:
                 self._busy = False
+
+    def _checkpoint(self, handles: Iterable[str]) -> Checkpoint:
+        """For the tensors that the host writes by some handles: what `_return_to` takes, as of the last `Checkpoint.take`."""
+        return Checkpoint.of(self._state, [self.executable.writes[handle] for handle in handles])
+
+    def _return_to(self, checkpoint: Checkpoint) -> None:
+        """Undo all that programs have done since: the tensors of the checkpoint are as they were, all else as `load` leaves it.
+
+        The report stays, and tells of a run that failed.
+        """
+
+        def undo() -> None:
+            self._initialise()
+            checkpoint.put_back()
+
+        self._alone(undo)
 
     def prepare(self, device: Device) -> None:
         """The first half of `load` in Poplar; here it only checks the device and keeps it for `deploy`.
