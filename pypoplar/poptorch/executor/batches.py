@@ -49,6 +49,33 @@ class Batches:
         return tensor[: tensor.shape[0] // self.count]
 
 
+@frozen
+class CallLoops:
+    """The loops of a call's program, the outer ones first."""
+
+    times: int = 1
+    period: int = 1  # iterations from one result to the next
+    accumulated: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many of them are loops: what is done once is none."""
+        return sum(rounds > 1 for rounds in (self.times, self.period, self.accumulated))
+
+    def place(self, left: list[int]) -> str:
+        """Which batch it is, given the rounds that each loop has left, the present one included; -1 where none has begun."""
+        rounds, ahead = (self.times, self.period, self.accumulated), iter(left)
+        done = [0 if many == 1 else min(_begun(many, next(ahead)), many - 1) for many in rounds]
+        iteration, iterations = done[0] * self.period + done[1], self.times * self.period
+        batch = iteration * self.accumulated + done[2]
+        return f"batch {batch + 1} of {iterations * self.accumulated}, device iteration {iteration + 1} of {iterations}"
+
+
+def _begun(rounds: int, left: int) -> int:
+    """How many rounds of a loop came before the present one."""
+    return rounds - left if left >= 0 else 0
+
+
 def joined(results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
     """Results of batches as one tensor: joined along the first dimension; numbers become a vector. Those of one are as they are."""
     tensor = torch.from_numpy(results.copy())

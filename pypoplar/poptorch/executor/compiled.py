@@ -52,7 +52,7 @@ class CompiledModel:
         joint, graph = lowering.joint, lowering.graph
         step = StepProgram(lowering, settings, update)
         program = step.build()
-        self.inputs, self.outputs, self.anchors = step.inputs, step.outputs, step.anchors
+        self.inputs, self.outputs, self.anchors, self.loops = step.inputs, step.outputs, step.anchors, step.loops
         self.arguments = [one.name for one in joint.arguments()]
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
@@ -78,9 +78,15 @@ class CompiledModel:
         for output in (*self.outputs, *self.anchors.values()):
             if output.buffer is not None:
                 self.engine.connectStream(output.name, output.buffer)
+        named = {one.name for one in self.state}
+        self.checkpoint = self.engine._checkpoint(handle for handle in executable.writes if handle not in named)
+        self.begun = False  # whether a call has begun that neither ended nor was undone
 
     def run(self, values: Iterable[Any]) -> list[Any]:
-        """One call: the flattened outputs for the flattened arguments. Indices among them are checked before."""
+        """One call: the flattened outputs for the flattened arguments. Indices among them are checked before.
+
+        The call goes on until `end`. If it fails, `restore` is for what was `begun`.
+        """
         given = dict(zip(self.arguments, values, strict=True))
         for index in self.indices:
             index.check(given, self.batches)
@@ -88,9 +94,23 @@ class CompiledModel:
             if name in self.inputs:
                 buffer = self.inputs[name]
                 np.copyto(buffer.reshape(-1), elements(value, name).reshape(-1), casting="same_kind")
+        self.checkpoint.take()
+        self.begun = True
         self.engine.resetExecutionProfile()
         self.engine.run()
         return [_result(output) for output in self.outputs]
+
+    def end(self) -> None:
+        """What is on the device is what the next call goes on from."""
+        self.begun = False
+
+    def restore(self) -> None:
+        """Make the device what it was when the call began, but for parameters and buffers, which are to be written anew."""
+        self.engine._return_to(self.checkpoint)
+
+    def where(self) -> str:
+        """How far the call has come that has begun."""
+        return self.loops.place(self.checkpoint.loops_left(0, self.loops.count))
 
     def anchored(self) -> dict[str, Any]:
         """What anchors were in the last call."""
@@ -101,11 +121,15 @@ class CompiledModel:
         for one in self.state:
             self.engine.writeTensor(one.name, elements(tensors[one.name], one.name))
 
-    def read(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Give the module's tensors the values that parameters and buffers have on the device."""
+    def read(self) -> dict[str, torch.Tensor]:
+        """The values that parameters and buffers have on the device, by name."""
+        return {one.name: torch.from_numpy(self.engine.readTensor(one.name)) for one in self.state}
+
+    def give(self, values: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> None:
+        """Give the module's tensors these values of parameters and buffers."""
         with torch.no_grad():
             for one in self.state:
-                tensors[one.name].copy_(torch.from_numpy(self.engine.readTensor(one.name)).reshape(tensors[one.name].shape))
+                tensors[one.name].copy_(values[one.name])
 
     @property
     def random_state(self) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -72,7 +72,9 @@ class PoplarExecutor:
         self._state: ModuleState | None = None
         self._attached = self._destroyed = False
         self._seconds = 0.0
-        self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there
+        self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there; empty: any
+        self._before: dict[str, torch.Tensor] = {}  # the same when the call began that runs, or the last one
+        self._reading = False  # whether that call has begun to give the module the device's values
 
     @property
     def model(self) -> torch.nn.Module:
@@ -111,14 +113,25 @@ class PoplarExecutor:
         if built.states is not None and self._optimizer is not None:
             built.states.update.tell_changes(self._optimizer)
             built.states.write_changed(self._optimizer)
-        outputs = built.compiled.run(leaves)
-        if built.states is not None:
-            built.states.stepped()
-        if built.states is not None or built.joint.buffers:
-            self.copyWeightsToHost()
+            built.states.begin()
+        self._before, self._reading = self._on_device, False
+        try:
+            outputs = built.compiled.run(leaves)
+            if built.states is not None or built.joint.buffers:
+                self._read(built)
+            results = unflatten(built.joint.structure, outputs)
+            if built.states is not None:
+                built.states.stepped()
+            built.compiled.end()
+        except BaseException as problem:
+            if built.compiled.begun:
+                place = built.compiled.where()
+                problem.add_note(f"The call failed in {place}. Weights and states are as before; the model can be called again.")
+            self._settle()
+            raise
         if self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
             logger.debug("the call took %d cycles", self.cycleCount())
-        return unflatten(built.joint.structure, outputs)
+        return results
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile for arguments like these, and run nothing. A model that is compiled stays as it is.
@@ -152,6 +165,8 @@ class PoplarExecutor:
         self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
         used = [one.name for one in self._built.compiled.state]
         self._state = ModuleState.of(self._module, used, self._optimizer is not None)
+        if self._built.states is not None:
+            self._built.states.settle = self._settle
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()
         self._built.compiled.random_state = [_word(seed), 0]
         if self._optimizer is not None:
@@ -187,6 +202,7 @@ class PoplarExecutor:
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
         if self._built is not None and self._built.states is not None:
+            self._settle()
             for handle, number in self._built.states.update.numbers(optimizer).items():
                 self._built.compiled.write_number(handle, number)
             self._built.states.attach(optimizer)
@@ -196,8 +212,9 @@ class PoplarExecutor:
 
     def copyWeightsToDevice(self) -> None:
         """Give the device the module's parameters and buffers. A call does so by itself where they changed."""
-        tensors = self._tensors()
-        self._compiled("copyWeightsToDevice").compiled.write(tensors)
+        compiled, tensors = self._compiled("copyWeightsToDevice").compiled, self._tensors()
+        self._on_device = {}
+        compiled.write(tensors)
         self._note(tensors)
 
     def copyWeightsToHost(self) -> None:
@@ -205,9 +222,8 @@ class PoplarExecutor:
         built = self._compiled("copyWeightsToHost")
         if not self._on_device:  # nothing has been written to the device yet
             self.copyWeightsToDevice()
-        tensors = self._tensors()
-        built.compiled.read(tensors)
-        self._note(tensors)
+        self._tensors()
+        self._read(built)
 
     def copyWeightsToHostIfNeeded(self) -> bool:
         """Whether the module lacked the device's weights: False, since it has them after each call."""
@@ -411,6 +427,7 @@ class PoplarExecutor:
     def _compiled(self, what: str) -> Built:
         if self._built is None:
             raise PoplarRuntimeError(f"{what}: the model is not compiled yet; call it, or its compile(), with a batch")
+        self._settle()
         return self._built
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -419,9 +436,30 @@ class PoplarExecutor:
             self._state.check_tensors(self._module)
         return tensors_of(self._module)
 
-    def _note(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Keep what the device has, to see what changes on the host, in whatever way."""
-        self._on_device = {name: tensor.clone() for name, tensor in tensors.items()}
+    def _settle(self) -> None:
+        """Undo the last call if it failed; what interrupts that, or Ctrl-C, leaves it to whatever needs the device next."""
+        built = self._built
+        if built is None or not built.compiled.begun:
+            return
+        built.compiled.restore()
+        if self._reading:
+            built.compiled.give(self._before, tensors_of(self._module))
+        self._on_device = {}
+        if built.states is not None:
+            built.states.undo()
+        built.compiled.end()
+
+    def _read(self, built: Built) -> None:
+        """Give the module what the device has."""
+        tensors = tensors_of(self._module)
+        values = {name: value.reshape(tensors[name].shape).to(tensors[name].dtype) for name, value in built.compiled.read().items()}
+        self._reading = True
+        built.compiled.give(values, tensors)
+        self._note({**tensors, **values}, values)
+
+    def _note(self, tensors: Mapping[str, torch.Tensor], own: Container[str] = ()) -> None:
+        """Keep what the device has, to see what changes on the host, in whatever way. Nobody else has those that are `own`."""
+        self._on_device = {name: tensor if name in own else tensor.clone() for name, tensor in tensors.items()}
 
     def _write_changed(self) -> None:
         if not self._on_device or not same_values(tensors_of(self._module), self._on_device):

@@ -16,6 +16,7 @@ from pypoplar.errors import MissingFeature
 from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.enums import OutputMode
+from pypoplar.poptorch.executor.batches import CallLoops
 from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -64,10 +65,11 @@ class StepProgram:
     inputs: dict[str, npt.NDArray[Any]] = field(factory=dict)  # host memory by stream
     outputs: list[ModelOutput] = field(factory=list)
     anchors: dict[str, ModelOutput] = field(factory=dict)
+    loops: CallLoops = field(factory=CallLoops)
     _copies: list[OutputCopy] = field(factory=list)
 
     def build(self) -> Sequence:
-        """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
+        """The program. `inputs`, `outputs`, `anchors` and `loops` are known afterwards."""
         lowering, settings = self.lowering, self.settings
         before = self._input_copies()
         mode = settings.batches.mode
@@ -145,6 +147,7 @@ class StepProgram:
         if period:
             step = Sequence([Repeat(period, step) if period > 1 else step, _copied(self._of(OutputMode.EveryN))])
         times = batches.iterations // (period or 1)
+        self.loops = CallLoops(times, period or 1, batches.accumulated)
         return Sequence([Repeat(times, step) if times > 1 else step, _copied(self._of(OutputMode.Final)), sums])
 
     def _of(self, mode: OutputMode) -> list[OutputCopy]:
