@@ -430,6 +430,31 @@ def test_functions_of_the_host_run_in_the_middle_of_a_model():
         assert torch.equal(one, other)
 
 
+class Scaled(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+        self.host = poptorch.CPU(self.scaled, "scaled")
+
+    def scaled(self, x):
+        return x * self.factor
+
+    def forward(self, x):
+        return self.host(x)
+
+
+def test_a_copy_of_a_module_calls_its_own_functions(tmp_path):
+    model, x = Scaled(2), torch.ones(3)
+    copied = copy.deepcopy(model)
+    copied.factor = 5
+    first, second = poptorch.inferenceModel(model), poptorch.inferenceModel(copied)
+    assert (first(x).tolist(), second(x).tolist()) == ([2] * 3, [5] * 3)
+    second.save(tmp_path / "model")
+    loaded = poptorch.load(tmp_path / "model")
+    loaded.model.factor = 7
+    assert (first(x).tolist(), second(x).tolist(), loaded(x).tolist()) == ([2] * 3, [5] * 3, [7] * 3)
+
+
 def test_functions_of_the_host_are_for_inference():
     on_cpu = poptorch.CPU(torch.nn.Linear(3, 3), "layer")
     model = Model(lambda self, x: poptorch.identity_loss(on_cpu(x @ self.weight), "sum"))

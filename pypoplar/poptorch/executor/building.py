@@ -20,6 +20,7 @@ from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's ent
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.support import unsupported
+from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.user_log import say_once
@@ -55,6 +56,7 @@ def build(
         joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
     except CaptureError as problem:
         raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
+    name_calls(joint.graph)
     settings.check_pipeline(stages_of(joint), optimizer is not None)
     ipus = ipus_needed(joint, settings.rounds)
     for ipu in settings.plans.proportions:

@@ -26,7 +26,7 @@ from pypoplar.poptorch.operators.hints import (
     set_overlap_for_input,
     set_overlap_for_output,
 )
-from pypoplar.poptorch.operators.host_calls import CPU, host_call
+from pypoplar.poptorch.operators.host_calls import CALLED, CPU, host_call, name_calls
 from pypoplar.poptorch.operators.identity_loss import identity_loss
 from pypoplar.poptorch.operators.label_search import ctc_beam_search_decoder
 from pypoplar.poptorch.operators.loss_arguments import losses_of_all_arguments
@@ -40,6 +40,7 @@ from pypoplar.poptorch.operators.replacements import REPLACEMENTS
 from pypoplar.poptorch.operators.serialized_products import serializedMatMul
 
 __all__ = [
+    "CALLED",
     "CPU",
     "MultiConv",
     "NameScope",
@@ -57,6 +58,7 @@ __all__ = [
     "identity_loss",
     "ipu_print_tensor",
     "isRunningOnIpu",
+    "name_calls",
     "nearest",
     "nop",
     "recomputationCheckpoint",

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 import torch
+from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from pypoplar.errors import MissingFeature, PoplarTypeError
@@ -15,6 +16,7 @@ from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.tensor_arguments import blank, check_tensor, described
 from pypoplar.tracebacks import public
 
+CALLED = "poptorch.CPU"  # what a node's meta calls the function
 _serials: Counter[str] = Counter()
 _known: WeakValueDictionary[str, CPU] = WeakValueDictionary()
 
@@ -27,6 +29,14 @@ def _call(inputs: list[torch.Tensor], key: str, outputs: str) -> list[torch.Tens
 @_call.register_fake
 def _(inputs: list[torch.Tensor], key: str, outputs: str) -> list[torch.Tensor]:
     return blank(outputs, inputs[0].device if inputs else None)
+
+
+def name_calls(graph: fx.Graph) -> None:
+    """Call functions by their IDs in a graph, which are the same wherever it is made again; `node.meta` has the functions."""
+    for node in graph.find_nodes(op="call_function", target=torch.ops.poptorch.call_cpu_op.default):
+        inputs, key, outputs = node.args
+        node.meta[CALLED] = host_call(str(key))
+        node.args = (inputs, node.meta[CALLED].ID, outputs)
 
 
 def _refused(ctx: Any, *gradients: Any) -> NoReturn:
@@ -71,9 +81,17 @@ class CPU:
         if isinstance(layer_to_call, torch.nn.Module):
             layer_to_call.requires_grad_(False)
         self._layer, self.ID = layer_to_call, ID
-        _serials[ID] += 1
-        self._key = ID if _serials[ID] == 1 else f"{ID}_{_serials[ID]}"
+        self._register()
+
+    def _register(self) -> None:
+        _serials[self.ID] += 1
+        self._key = self.ID if _serials[self.ID] == 1 else f"{self.ID}_{_serials[self.ID]}"
         _known[self._key] = self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies, and what is read from files, have functions of their own."""
+        self.__dict__.update(state)
+        self._register()
 
     def results(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
         """The function's results for these tensors, without gradients.

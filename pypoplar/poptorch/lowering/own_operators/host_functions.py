@@ -31,7 +31,7 @@ def call_host(at: GraphLowering, handle: str, inputs: list[Tensor], outputs: lis
 
 @lowers(torch.ops.poptorch.call_cpu_op.default)
 def call_cpu(at: GraphLowering, inputs: list[fx.Node], key: str, outputs: str) -> list[Tensor]:
-    called = operators.host_call(key)
+    called = at.node.meta.get(operators.CALLED) or operators.host_call(key)
     given = [at.tensor(node) for node in inputs]
     values = at.node.meta["val"]
     results = [at.spread(list(value.shape), type) for value, type in zip(values, at.types, strict=True)]
