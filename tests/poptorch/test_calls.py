@@ -120,6 +120,11 @@ def test_what_a_compiled_model_cannot_follow_is_refused():
     with pytest.raises(PoplarRuntimeError, match=r"inner.weight has changed from \(3, 4\) of float32 to \(3, 4\) of float16"):
         training(x)
     model.float()
+    kept, model.outer = model.outer, nn.Linear(3, 2)
+    with pytest.raises(PoplarRuntimeError, match=r"outer.weight has become another parameter, which the optimizer does not have"):
+        training(x)
+    model.outer = kept
+    training(x)
     model.outer = nn.Identity()
     with pytest.raises(PoplarRuntimeError, match=r"the module has lost outer.weight"):
         training(x)

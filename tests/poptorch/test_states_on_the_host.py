@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pypoplar import poptorch
-from pypoplar.errors import InvalidOption
+from pypoplar.errors import InvalidOption, MissingFeature
 
 
 @pytest.fixture(autouse=True)
@@ -309,3 +309,22 @@ def test_a_loaded_optimiser_of_poptorch_steps_on_the_host_from_what_was_loaded()
     pair.training = poptorch.trainingModel(pair.models[0], optimizer=loaded_into[0])
     pair.call(2)
     pair.compare_states()
+
+
+def test_scaled_velocities_are_for_the_device():
+    model = Line()
+    optimizer = poptorch.optim.SGD(model.parameters(), lr=0.1, momentum=0.5, use_combined_accum=True, velocity_scaling=4.0)
+    poptorch.trainingModel(model, optimizer=optimizer)(*batch(0))
+    with pytest.raises(MissingFeature, match="PyTorch's step on the host does not have use_combined_accum=True"):
+        optimizer.step()
+
+
+def test_parameters_that_leave_a_group_on_the_host_are_told(caplog):
+    model = Line()
+    optimizer = torch.optim.Adam(model.parameters())
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    caplog.clear()
+    optimizer.param_groups[0]["params"].pop()
+    training(*batch(1))
+    assert sum("Adam: param_groups changed on the host" in message for message in caplog.messages) == 1

@@ -164,7 +164,8 @@ class PoplarExecutor:
         self._seconds = time.perf_counter() - start
         self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
         used = [one.name for one in self._built.compiled.state]
-        self._state = ModuleState.of(self._module, used, self._optimizer is not None)
+        update = self._built.update
+        self._state = ModuleState.of(self._module, used, None if update is None else update.groups)
         if self._built.states is not None:
             self._built.states.settle = self._settle
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()

@@ -19,16 +19,21 @@ class ModuleState:
 
     tensors: Mapping[str, tuple[torch.Size, torch.dtype]]
     trained: Mapping[str, bool]  # whether a parameter has requires_grad, for training models
+    updated: Mapping[str, torch.Tensor]  # the parameters that an optimiser has
     modes: Mapping[str, bool]  # whether layers are in training mode, by path
 
     @classmethod
-    def of(cls, module: torch.nn.Module, names: Iterable[str], training: bool) -> ModuleState:
-        """The state of a module of which a graph uses the parameters and buffers of these names."""
+    def of(cls, module: torch.nn.Module, names: Iterable[str], updated: Iterable[str] | None) -> ModuleState:
+        """The state of a module of which a graph uses the parameters and buffers of these names.
+
+        In training an optimiser has the parameters that are `updated`.
+        """
         known = tensors_of(module)
-        parameters = dict(module.named_parameters(remove_duplicate=False)) if training else {}
+        parameters = dict(module.named_parameters(remove_duplicate=False)) if updated is not None else {}
         return cls(
             {name: (known[name].shape, known[name].dtype) for name in names},
             {name: one.requires_grad for name, one in parameters.items()},
+            {name: parameters[name] for name in updated or ()},
             {path: layer.training for path, layer in module.named_modules()},
         )
 
@@ -38,6 +43,8 @@ class ModuleState:
         for name, one in module.named_parameters(remove_duplicate=False):
             if self.trained.get(name, one.requires_grad) != one.requires_grad:
                 raise PoplarRuntimeError(f"requires_grad of {name} has changed to {one.requires_grad} {AGAIN}")
+            if self.updated.get(name, one) is not one:
+                raise PoplarRuntimeError(f"{name} has become another parameter, which the optimizer does not have, {AGAIN}")
         changed = [path for path, layer in module.named_modules() if layer.training != self.modes.get(path, layer.training)]
         if changed:
             mode = "train()" if self.modes[changed[0]] else "eval()"

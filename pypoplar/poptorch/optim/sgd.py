@@ -45,6 +45,10 @@ class SGD(Optimizer, torch.optim.SGD):
 
     _pytorch: ClassVar[Any] = torch.optim.SGD
     _own = ("loss_scaling", "velocity_scaling", "use_combined_accum", "accum_type", "velocity_accum_type", "max_grad_norm")
+    _device_only: ClassVar[dict[str, object]] = {
+        **Optimizer._device_only,
+        "use_combined_accum": False,
+    }  # velocities are scaled there
 
     def __init__(  # noqa: PLR0913 (PopTorch's arguments)
         self,

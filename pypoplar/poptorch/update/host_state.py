@@ -221,7 +221,8 @@ class HostState:
         values = {(state.name, name): named[f"{state.name}/{name}"] for state in self.update.states for name, _ in state.parameters}
         if self.update.kind not in UNCOUNTED:
             steps = {name: counts[count.handle] for count in self.update.counts for name in count.parameters}
-            values |= {(STEP, name): torch.as_tensor(steps.get(name, 0.0)) for name in self._trained()}
+            given = self._given()  # of steps that no name stands for
+            values |= {(STEP, name): torch.as_tensor(steps.get(name, given.get((STEP, name), 0.0))) for name in self._trained()}
         return values
 
 

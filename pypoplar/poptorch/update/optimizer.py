@@ -107,7 +107,7 @@ class DeviceOptimizer:
         pairs = list(zip(groups, self.given, strict=False))
         names = {name for now, then in pairs for name in now.numbers if now.numbers[name] != then.numbers.get(name)}
         names |= {name for now, then in pairs for name in now.fixed if now.fixed[name] != then.fixed.get(name)}
-        if names or len(groups) != len(self.given):
+        if names or len(groups) != len(self.given) or groups_of(optimizer, self.parameters) != self.groups:
             told = ", ".join(sorted(names)) or "param_groups"
             say_once(
                 f"{type(optimizer).__name__}: {told} changed on the host; the device keeps what it has until the model's "
