@@ -585,7 +585,7 @@ def _other_data(model: nn.Module, seed: int) -> None:
 
 
 def _by_numpy(model: nn.Module, seed: int) -> None:
-    parameter = list(model.parameters())[seed % 4]
+    parameter = list(model.parameters())[seed % 3]
     parameter.detach().numpy().reshape(-1)[0] += 0.25
 
 

@@ -158,6 +158,11 @@ def one_replaced(optimizer):
     states[name] = torch.full((3,), 0.125)
 
 
+def loaded_and_zeroed(optimizer):
+    loaded(optimizer)
+    zeroed(optimizer)
+
+
 def stepped(optimizer):
     for states in optimizer.state.values():
         if "step" in states:
@@ -173,7 +178,7 @@ def loaded(optimizer):
     optimizer.load_state_dict(saved)
 
 
-CHANGES = [cleared, replaced, deleted, emptied, zeroed, halved, through_numpy, one_replaced, stepped, loaded]
+CHANGES = [cleared, replaced, deleted, emptied, zeroed, halved, through_numpy, one_replaced, stepped, loaded, loaded_and_zeroed]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -194,7 +199,11 @@ def test_what_the_host_changes_reaches_the_device(make, change):
 
 
 def test_changes_before_a_step_on_the_host_count():
-    for change in (cleared, halved, loaded):
+    def loaded_and_cleared(optimizer):
+        loaded(optimizer)
+        cleared(optimizer)
+
+    for change in (cleared, halved, loaded, loaded_and_cleared):
         for make in ("adam of torch.optim", "adamw of poptorch"):
             pair = Pair(MAKERS[make])
             pair.call(0)
@@ -307,6 +316,17 @@ def test_a_loaded_optimiser_of_poptorch_steps_on_the_host_from_what_was_loaded()
     pair.optimizers = loaded_into
     pair.step_on_the_host(1)
     pair.training = poptorch.trainingModel(pair.models[0], optimizer=loaded_into[0])
+    pair.call(2)
+    pair.compare_states()
+
+
+def test_a_loaded_optimiser_of_poptorch_steps_on_the_host_after_a_look_at_its_states():
+    pair = Pair(MAKERS["adamw of poptorch"])
+    pair.call(0)
+    pair.optimizers[0].load_state_dict(copy.deepcopy(pair.optimizers[0].state_dict()))
+    pair.compare_states()
+    pair.step_on_the_host(1)
+    pair.compare()
     pair.call(2)
     pair.compare_states()
 

@@ -37,7 +37,7 @@ class HostState:
         self._states = DeviceStates()  # of the object
         self.settle: Callable[[], None] = _nothing  # called before the device is read
         self._last: torch.optim.Optimizer | None = None  # the object that had the states most recently
-        self._hook: Any = None
+        self._hooks: list[Any] = []
         self._seen: Values | None = None  # what the object has of the device's; None while nobody has looked since the last call
         self._differs = False  # whether the device is to get what the object has, whatever was seen
         self._made: dict[str, float] | None = None  # steps of each parameter; None before the device has states
@@ -58,14 +58,18 @@ class HostState:
         self._take_states()
         self._seen, self._differs = None, optimizer is self._last or bool(self._given())
         self._last = optimizer
-        self._hook = optimizer.register_state_dict_pre_hook(lambda _: self.fetch())
+        self._hooks = [
+            optimizer.register_state_dict_pre_hook(lambda _: self.fetch()),
+            optimizer.register_load_state_dict_post_hook(lambda _: self._take_states()),
+        ]
 
     def detach(self) -> None:
         """Give the object the states, and leave it."""
         if self.optimizer is None:
             return
         self.fetch()
-        self._hook.remove()
+        for hook in self._hooks:
+            hook.remove()
         delattr(self.optimizer, HOLDER)
         self.optimizer, self._states.look = None, None
 
@@ -145,10 +149,10 @@ class HostState:
                 values[state.name, name] = whole[begin:end].reshape(shape).clone()
                 begin = end
         if self.update.kind not in UNCOUNTED:
-            steps = dict(self._made or {})
+            made = dict(self._made or {})
             for count in self.update.counts:
-                steps.update(dict.fromkeys(count.parameters, float(self.engine.readTensor(count.handle).item())))
-            values |= {(STEP, name): torch.tensor(made) for _, name in list(values) for made in [steps[name]]}
+                made.update(dict.fromkeys(count.parameters, float(self.engine.readTensor(count.handle).item())))
+            values |= {(STEP, name): torch.tensor(made[name]) for name in self._trained()}
         return values
 
     def _put(self, values: Values) -> None:
@@ -222,7 +226,8 @@ class HostState:
         if self.update.kind not in UNCOUNTED:
             steps = {name: counts[count.handle] for count in self.update.counts for name in count.parameters}
             given = self._given()  # of steps that no name stands for
-            values |= {(STEP, name): torch.as_tensor(steps.get(name, given.get((STEP, name), 0.0))) for name in self._trained()}
+            made = {name: float(steps.get(name, given.get((STEP, name), 0.0))) for name in self._trained()}
+            values |= {(STEP, name): torch.tensor(number) for name, number in made.items()}  # one each: steps change them in place
         return values
 
 
