@@ -248,3 +248,22 @@ def test_a_callback_cannot_use_the_model_that_runs():
     with pytest.raises(ApplicationRuntimeError, match="the engine is running"):
         training(*batch(0))
     training(*batch(0))
+
+
+def test_a_compilation_that_is_interrupted_at_its_end_is_made_anew():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    outcomes = []
+    for interrupted in (False, True):
+        model = Watched()
+        optimizer = adam(model)
+        training = poptorch.trainingModel(model, options(), optimizer)
+        if interrupted:
+            hook = poptorch.registerPostCompileHook(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                training(*batch(0))
+            hook.remove()
+            assert not training.isCompiled()
+        outcomes.append((training(*batch(0)), everything(model, training, optimizer)))
+    assert same(*outcomes)

@@ -159,19 +159,32 @@ class PoplarExecutor:
         start = time.perf_counter()
         args, kwargs = in_order(self._module, args, kwargs)
         call_hooks(PRE_COMPILE)
-        self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
-        call_hooks(POST_COMPILE)
+        try:
+            self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
+            call_hooks(POST_COMPILE)
+            self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
+            self._begin(self._built)
+        except BaseException:
+            self._let_go()
+            raise
         self._seconds = time.perf_counter() - start
-        self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
-        used = [one.name for one in self._built.compiled.state]
-        update = self._built.update
-        self._state = ModuleState.of(self._module, used, None if update is None else update.groups)
-        if self._built.states is not None:
-            self._built.states.settle = self._settle
+
+    def _begin(self, built: Built) -> None:
+        """Make ready for the first call."""
+        used = [one.name for one in built.compiled.state]
+        self._state = ModuleState.of(self._module, used, None if built.update is None else built.update.groups)
+        if built.states is not None:
+            built.states.settle = self._settle
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()
-        self._built.compiled.random_state = [_word(seed), 0]
+        built.compiled.random_state = [_word(seed), 0]
         if self._optimizer is not None:
             self.setOptimizer(self._optimizer)
+
+    def _let_go(self) -> None:
+        """Be as before the compilation. The optimiser keeps the states."""
+        if self._built is not None and self._built.states is not None:
+            self._built.states.detach()
+        self._built, self._attached = None, False
 
     def isCompiled(self) -> bool:
         """Whether the model has an executable, from its first call, `compile` or `loadExecutable` on."""
@@ -288,9 +301,8 @@ class PoplarExecutor:
 
     def destroy(self) -> None:
         """Let go of the executable and the device. The module stays; this model cannot be called any more."""
-        if self._built is not None and self._built.states is not None:
-            self._built.states.detach()
-        self._built, self._attached, self._destroyed = None, False, True
+        self._let_go()
+        self._destroyed = True
 
     # what calls cost and what they made inside
 
