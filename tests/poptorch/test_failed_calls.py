@@ -122,6 +122,19 @@ def test_ctrl_c_and_faults_are_undone(failing):
     assert same(model.state_dict(), other.state_dict())
 
 
+@pytest.mark.parametrize("failing", [1, 4, 5, 6, 8])
+def test_the_batch_is_told_where_outputs_have_a_period(failing):
+    chosen = poptorch.Options().deviceIterations(4).outputMode(poptorch.OutputMode.EveryN, 2)
+    chosen.Training.gradientAccumulation(2)
+    model = Watched()
+    training = poptorch.trainingModel(model, chosen, adam(model))
+    training.compile(*batch(0, 8))
+    model.fail_in(failing)
+    with pytest.raises(ValueError, match="had enough") as caught:
+        training(*batch(0, 8))
+    assert f"batch {failing} of 8, device iteration {(failing + 1) // 2} of 4" in caught.value.__notes__[0]
+
+
 class Quotient(nn.Module):
     """A division that faults where its argument has a 0."""
 

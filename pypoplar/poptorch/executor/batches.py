@@ -53,9 +53,9 @@ class Batches:
 class CallLoops:
     """The loops of a call's program, the outer ones first."""
 
-    times: int = 1
-    period: int = 1  # iterations from one result to the next
-    accumulated: int = 1
+    times: int
+    period: int  # iterations from one result to the next
+    accumulated: int
 
     @property
     def count(self) -> int:

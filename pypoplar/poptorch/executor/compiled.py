@@ -19,7 +19,7 @@ from pypoplar.poptorch.capture import InputKind
 from pypoplar.poptorch.executor.batches import joined
 from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.model_settings import ModelSettings
-from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update
+from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.user_log import logger
 from pypoplar.program import Sequence
@@ -52,7 +52,7 @@ class CompiledModel:
         joint, graph = lowering.joint, lowering.graph
         step = StepProgram(lowering, settings, update)
         program = step.build()
-        self.inputs, self.outputs, self.anchors, self.loops = step.inputs, step.outputs, step.anchors, step.loops
+        self.inputs, self.outputs, self.anchors = step.inputs, step.outputs, step.anchors
         self.arguments = [one.name for one in joint.arguments()]
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
@@ -80,6 +80,7 @@ class CompiledModel:
                 self.engine.connectStream(output.name, output.buffer)
         named = {one.name for one in self.state}
         self.checkpoint = self.engine._checkpoint(handle for handle in executable.writes if handle not in named)
+        self.loops = call_loops(settings)
         self.begun = False  # whether a call has begun that neither ended nor was undone
 
     def run(self, values: Iterable[Any]) -> list[Any]:

@@ -65,11 +65,10 @@ class StepProgram:
     inputs: dict[str, npt.NDArray[Any]] = field(factory=dict)  # host memory by stream
     outputs: list[ModelOutput] = field(factory=list)
     anchors: dict[str, ModelOutput] = field(factory=dict)
-    loops: CallLoops = field(factory=CallLoops)
     _copies: list[OutputCopy] = field(factory=list)
 
     def build(self) -> Sequence:
-        """The program. `inputs`, `outputs`, `anchors` and `loops` are known afterwards."""
+        """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
         lowering, settings = self.lowering, self.settings
         before = self._input_copies()
         mode = settings.batches.mode
@@ -139,25 +138,17 @@ class StepProgram:
 
     def _looped(self, batch: Sequence, behind: Sequence) -> Sequence:
         """The loops of a call; results are copied where their output mode says."""
-        batches = self.settings.batches
-        period = _period([one.period for one in self._periods()])
+        loops = call_loops(self.settings)
         batch = Sequence([batch, _copied(self._of(OutputMode.All))])
         sums = self._sums(batch)
-        step = Sequence([Repeat(batches.accumulated, batch) if batches.accumulated > 1 else batch, behind])
-        if period:
-            step = Sequence([Repeat(period, step) if period > 1 else step, _copied(self._of(OutputMode.EveryN))])
-        times = batches.iterations // (period or 1)
-        self.loops = CallLoops(times, period or 1, batches.accumulated)
-        return Sequence([Repeat(times, step) if times > 1 else step, _copied(self._of(OutputMode.Final)), sums])
+        step = Sequence([Repeat(loops.accumulated, batch) if loops.accumulated > 1 else batch, behind])
+        every = self._of(OutputMode.EveryN)
+        if loops.period > 1 or every:
+            step = Sequence([Repeat(loops.period, step) if loops.period > 1 else step, _copied(every)])
+        return Sequence([Repeat(loops.times, step) if loops.times > 1 else step, _copied(self._of(OutputMode.Final)), sums])
 
     def _of(self, mode: OutputMode) -> list[OutputCopy]:
         return [copy for copy in self._copies if copy.mode is mode]
-
-    def _periods(self) -> list[Any]:
-        """Everything that has a period: the outputs, and anchors."""
-        batches = self.settings.batches
-        every = [one for one in self.settings.anchors if one.mode is OutputMode.EveryN]
-        return [*([batches] if batches.mode is OutputMode.EveryN else []), *every]
 
     def _sums(self, batch: Sequence) -> Sequence:
         """Let `batch` add up outputs; gives the copies of the sums, which start at 0 for the next call."""
@@ -199,8 +190,11 @@ def _copied(copies: list[OutputCopy]) -> Sequence:
     return Sequence([Copy(copy.tensor, copy.stream, name=copy.name) for copy in copies])
 
 
-def _period(periods: list[int]) -> int:
-    """The one period of all outputs that have one; 0 without."""
-    if len(set(periods)) > 1:
-        raise MissingFeature(f"outputs and anchors of OutputMode.EveryN have one period, got {sorted(set(periods))}")
-    return periods[0] if periods else 0
+def call_loops(settings: ModelSettings) -> CallLoops:
+    """The loops of a call's program. `MissingFeature` unless all outputs that have a period have the same one."""
+    batches = settings.batches
+    returned: list[Any] = [batches, *settings.anchors]
+    periods = sorted({one.period for one in returned if one.mode is OutputMode.EveryN}) or [1]
+    if len(periods) > 1:
+        raise MissingFeature(f"outputs and anchors of OutputMode.EveryN have one period, got {periods}")
+    return CallLoops(batches.iterations // periods[0], periods[0], batches.accumulated)
