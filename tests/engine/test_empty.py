@@ -1,15 +1,22 @@
 """Lists of no rows, tensors of no elements and copies of nothing."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
     INT,
+    CodeletRuntimeError,
     Engine,
     Executable,
     GraphConnectionError,
+    GraphCycleError,
     InOut,
     Input,
     MultiVertex,
@@ -109,3 +116,75 @@ def test_a_stream_copy_of_an_element_costs_the_hosts_sync():
     engine.connectStream("in", np.zeros(1, np.float32))
     engine.run()
     assert engine.getReport().execution.steps[0].cycles > 0
+
+
+class Kept(Vertex):
+    """Reads all, and writes one to what it is given."""
+
+    a: Input[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    o: Output[Vector[FLOAT]]
+    p: Output[VectorList[FLOAT]]
+    z: InOut[Vector[FLOAT]]
+
+    def compute(self):
+        total = 0.0
+        for i in range(len(self.a)):
+            total += self.a[i]
+        for row in self.rows:
+            for value in row:
+                total += value
+        for i in range(len(self.o)):
+            self.o[i] = 1.0
+        for written in self.p:
+            for i in range(len(written)):
+                written[i] = 1.0
+        for i in range(len(self.z)):
+            self.z[i] += 1.0 + 0.0 * total
+
+
+def test_a_vertex_whose_outputs_are_all_empty_may_have_a_tensor_twice_and_is_refused_where_that_is_written():
+    def work(mode, options):
+        bench = Bench()
+        x, w = bench.variable("x", np.zeros(4, np.float32), 1), bench.variable("w", np.zeros(4, np.float32), 1)
+        read_twice = bench.execute(Kept, 1, a=x, rows=[x, x[1:3]], o=x[0:0], p=[x[2:2]], z=w)
+        engine = bench.engine(read_twice, mode, options)
+        engine.run()
+        with pytest.raises(GraphConnectionError, match=r"field Kept\.z .* of variable 'x' that field Kept\.a of the same"):
+            bench.engine(bench.execute(Kept, 1, a=x, rows=[], o=x[0:0], p=[], z=x), mode, options)
+        return engine.readTensor("x"), engine.readTensor("w")
+
+    x, w = everywhere(work)
+    assert x.tolist() == [0] * 4
+    assert w.tolist() == [1] * 4
+
+
+VIEWS = [slice(0, 0), slice(2, 2), slice(0, 4), slice(1, 3), slice(3, 4), slice(4, 6)]
+
+
+@examples(60)
+@given(
+    vertices=st.lists(
+        st.tuples(*(st.sampled_from(VIEWS) for _ in range(3)), *(st.lists(st.sampled_from(VIEWS), max_size=2) for _ in range(2))),
+        min_size=1,
+        max_size=3,
+    ),
+    tiles=st.sampled_from([0, (0, 1, 2) * 2, 1]),
+    races=st.sampled_from(["regions", "elements"]),
+)
+def test_fields_of_few_elements_or_none_run_or_are_refused_in_words(vertices, tiles, races):
+    """Which of them is for other tests: here no combination of empty and overlapping fields ends in an error of Python's."""
+
+    def work(mode, options):
+        bench = Bench()
+        x = bench.variable("x", np.zeros(6, np.float32), tiles)
+        compute = bench.graph.addComputeSet("kept")
+        for number, (a, o, z, rows, p) in enumerate(vertices):
+            fields = {"a": x[a], "o": x[o], "z": x[z], "rows": [x[row] for row in rows], "p": [x[row] for row in p]}
+            bench.vertex(compute, Kept, number, **fields)
+        engine = bench.engine(Execute(compute), mode, {**options, "pypoplar.races": races})
+        engine.run()
+        return engine.readTensor("x")
+
+    with contextlib.suppress(GraphConnectionError, GraphCycleError, CodeletRuntimeError):
+        everywhere(work)

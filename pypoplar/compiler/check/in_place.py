@@ -55,6 +55,8 @@ def find_in_place(graph: FrozenGraph, regions: Regions) -> InPlaceEdges:
     first, length = _first_elements(graph, regions.edge)
     some = length > 0
     inputs, outputs = np.flatnonzero((access == INPUT) & some), np.flatnonzero((access == OUTPUT) & some)
+    if not (len(inputs) and len(outputs)):
+        return NONE
     key = keys(regions.vertex, first, regions.span)
     outputs = outputs[np.argsort(key[outputs], kind="stable")]
     place = np.searchsorted(key[outputs], key[inputs])
