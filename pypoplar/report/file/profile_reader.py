@@ -224,7 +224,7 @@ class ProfileReader:
         claim_each("program_child.child", child < parent, "is not before its parent")
         first = np.searchsorted(parent, np.arange(len(rows) + 1))
         claim_each("program_child.position", position == np.arange(len(parent)) - first[parent], "is not its place")
-        steps = self._database.execute("SELECT COUNT(*) FROM static_step").fetchone()[0] or ENDLESS
+        steps = self._database.execute("SELECT COUNT(*) FROM static_step").fetchone()[0]
         claim_range("program.step", np.array([row[2] for row in rows], np.int64), -1, steps)
         children, programs = child.tolist(), list[Program]()
         for (name, type, step, detail, compute_set), begin, end in zip(rows, first[:-1].tolist(), first[1:].tolist(), strict=True):
@@ -264,9 +264,10 @@ class ProfileReader:
             below = costs.bound_cycles <= costs.compiled_cycles
             claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
         steps, runs = self._read_runs()
-        trace, known = self._trace(len(runs), missed), self._copies_known()
         steps = steps or summed_runs(runs)
-        slowest = self._slowest_vertices({step.number for step in steps})
+        numbers = {step.number for step in steps}
+        trace, known = self._trace(len(runs), numbers, missed), self._copies_known()
+        slowest = self._slowest_vertices(numbers)
         lines = read_lines(self, self._tiles)
         return Execution(steps, by_type, tuple(ran), tiles, runs, trace, clock, known, slowest, lines)
 
@@ -354,12 +355,11 @@ class ProfileReader:
         claim(rows == read, f"tile_profile_tile has {rows - read} rows of no profile that tile_profile has")
         return TileProfiles(profiles)
 
-    def _trace(self, runs: int, missed: int) -> Trace:
+    def _trace(self, runs: int, ran: set[int], missed: int) -> Trace:
         event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
         claim_each("trace_event.event", event == np.arange(len(event)), "is not the number of the row")
         claim_range("trace_event.run", run, 0, runs)
-        ran = np.array([number for (number,) in self.rows("step", step=COUNT)], np.int64)
-        claim_each("trace_event.step", np.isin(step, ran), "is not a step that ran")
+        claim_each("trace_event.step", np.isin(step, np.array(sorted(ran), np.int64)), "is not a step that ran")
         return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed)
 
 

@@ -149,16 +149,19 @@ def _dearest(execution: Execution) -> str:
 def saved_by_code(compilation: Compilation, execution: Execution) -> float:
     """Share of the total that the code of the dearest vertex type could save at most: down to its bound where that is known.
 
-    Divisions with a remainder can mostly be written in another way, so that their lines are not part of the bound here.
+    Divisions with a remainder can mostly be written in another way, so that their lines are not part of the bound here. 0 where
+    nothing is known by vertex type.
     """
-    costs, name = execution.cycles_by_vertex_type, _dearest(execution)
+    costs = execution.cycles_by_vertex_type
+    slots = sum(cost.cycles for cost in costs.values())
+    if not slots:
+        return 0.0
+    name = _dearest(execution)
     bound = _bound(compilation, execution, name)
     saved = costs[name].cycles - (bound or 0)
     if bound:
         saved = min(costs[name].cycles, saved + sum(line.bound or 0 for line in _dividing_lines(execution, name)))
-    return (
-        ComputeSavings.of(execution).sum("left") * saved / sum(cost.cycles for cost in costs.values()) / execution.totalCycles.total
-    )
+    return ComputeSavings.of(execution).sum("left") * saved / slots / execution.totalCycles.total
 
 
 def _bound(compilation: Compilation, execution: Execution, name: str) -> int | None:

@@ -175,6 +175,8 @@ def variable_list(variables: LoweredVariables, sizes: Int64s, numbers: Int64s) -
 def liveness(compilation: Compilation, live: Int64s) -> list[str]:
     """A line for each step of the programs, or for neighbours with as many live bytes."""
     numbers = np.array(compilation.program_steps, np.int64)
+    if not len(numbers):
+        return ["    (none)"]  # only the host's own reading and writing has steps
     sizes = live[numbers]
     parts = np.flatnonzero((sizes[1:] != sizes[:-1]) | (numbers[1:] != numbers[:-1] + 1)) + 1
     rows = []
