@@ -407,6 +407,127 @@ def test_a_file_that_is_no_options(line, kind, message, tmp_path):
         poptorch.Options().loadFromFile(tmp_path / "missing")
 
 
+HOSTILE = [
+    "torch.os.system('touch {mark}')",
+    "torch.os.popen('touch {mark}').read()",
+    "torch.hub.os.mkdir('{mark}')",
+    "torch.save(1, '{mark}')",
+    "torch.load('{mark}')",
+    "torch.serialization.os.mkdir('{mark}')",
+    "torch.sys.modules['os'].mkdir('{mark}')",
+    "poptorch.enums.IntEnum.__init__.__globals__['sys'].modules['os'].mkdir('{mark}')",
+    "poptorch.Stage.__init__.__globals__['checks'].os.mkdir('{mark}')",
+    "poptorch.Stage('A').__class__",
+    "poptorch.Stage('A').ipu.__globals__",
+    "poptorch.Stage('A').ipu.__func__(1)",
+    "poptorch.Stage('A').__init__('B')",
+    "poptorch.Stage('A').__eq__(1)",
+    "poptorch.OutputMode.All.__class__.__mro__[-1].__subclasses__()",
+    "poptorch.OutputMode.__members__",
+    "poptorch.OutputMode.mro",
+    "poptorch.OutputMode('All')",
+    "poptorch.OutputMode['All']",
+    "().__class__.__base__.__subclasses__()",
+    "''.join(['a'])",
+    "'{{0.__class__}}'.format(1)",
+    "f'{{1}}'",
+    "__import__('os').mkdir('{mark}')",
+    "open('{mark}', 'w')",
+    "exec('1')",
+    "(lambda: 4)()",
+    "[x for x in (1,)]",
+    "{{x: 1 for x in (1,)}}",
+    "9 ** 9 ** 9 ** 9",
+    "[0] * 10 ** 12",
+    "1 if True else 2",
+    "(a := 4)",
+    "True and 4",
+    "-True",
+    "~4",
+    "*[4]",
+    "**{{'device_iterations': 4}}",
+    "{{**{{}}}}",
+    "{{[]: 4}}",
+    "{{(1, 2): 4}}",
+    "{{1, 2}}",
+    "b'4'",
+    "4j",
+    "...",
+    "4 < 5",
+    "'abcd'[0]",
+    "torch.half.is_floating_point",
+    "torch.float8_of_nothing",
+    "torch",
+    "poptorch.Options()",
+    "poptorch.Stage",
+    "poptorch.checks",
+    "poptorch.Stage(nothing=1)",
+    "print(4)",
+    "await x",
+    "-" * 20_000 + "1",
+    "[" * 150 + "]" * 150,
+    "[" * 60 + "]" * 60,
+    "(" * 5000 + ")" * 5000,
+    "poptorch.Stage('A')" + ".ipu(1)" * 200,
+    "1" * 10_000,
+    "torch" + ".os" * 20_000,
+    "'a\x00b'",
+    "torch.ｏｓ.mkdir('{mark}')",
+]
+
+
+@pytest.mark.parametrize("expression", HOSTILE, ids=lambda text: text[:40])
+@pytest.mark.parametrize("line", ["deviceIterations({})", "setAvailableMemoryProportion({{'IPU0': {}}})", "logDir(dir={})"])
+def test_a_hostile_file_executes_nothing_and_is_refused(expression, line, tmp_path):
+    """Whatever Python would make of it: only what is listed as a value is one."""
+    file, mark = tmp_path / "options.conf", tmp_path / "mark"
+    file.write_text("deviceIterations(3)\n" + line.format(expression.format(mark=mark)) + "\n", encoding="utf-8")
+    options = poptorch.Options()
+    with pytest.raises(poptorch.ConfigFileError, match="line 2 of ") as error:
+        options.loadFromFile(file)
+    assert "Traceback" not in str(error.value)
+    assert not mark.exists()
+    assert options.device_iterations == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "__init__()",
+        "_freeze()",
+        "clone.__func__.__globals__.clear()",
+        "Training.__class__('x')",
+        "deviceIterations.__self__.logDir('x')",
+        "(deviceIterations)(4).logDir('x')",
+        "[deviceIterations][0](4)",
+        "import os",
+        "loadFromFile('options.conf')",
+    ],
+)
+def test_a_hostile_call_in_a_file_is_refused(line, tmp_path):
+    file = tmp_path / "options.conf"
+    file.write_text(line)
+    with pytest.raises(InvalidOption):
+        poptorch.Options().loadFromFile(file)
+
+
+def test_values_in_files_are_what_python_has(tmp_path):
+    file = tmp_path / "options.conf"
+    file.write_text(
+        "_Popart.set('rtol', -1)\n"
+        "set(a=[1, (2.5, None), {'b': True, -1: 'x' 'y'}], c=poptorch.enums.Liveness.AlwaysLive, d=torch.float16)\n"
+    )
+    from pypoplar.poptorch.options.config_file import read_calls
+
+    first, second = read_calls(str(file))
+    assert first.arguments == ["rtol", -1]
+    assert second.keywords == {
+        "a": [1, (2.5, None), {"b": True, -1: "xy"}],
+        "c": poptorch.enums.Liveness.AlwaysLive,
+        "d": torch.float16,
+    }
+
+
 def test_the_options_of_popart_that_mean_something_are_known():
     assert {*MEANINGS, *REFUSED} <= CHECKS.keys()
     for key, (fine, _) in REFUSED.items():
