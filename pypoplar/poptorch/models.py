@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import torch
 
-from pypoplar.errors import FileLoadError
+from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.poptorch.executor import PoplarExecutor
-from pypoplar.poptorch.executor.model_file import read_model
+from pypoplar.poptorch.executor.model_file import read_model, unpack
 from pypoplar.poptorch.options import Options
 
 
@@ -72,10 +72,18 @@ def inferenceModel(model: torch.nn.Module | PoplarExecutor, options: Options | N
     return PoplarExecutor(model.model if isinstance(model, PoplarExecutor) else model, options, None)
 
 
-def load(filename: str | os.PathLike[str], edit_opts_fn: Callable[[Options], None] | None = None) -> PoplarExecutor:
+def load(
+    filename: str | os.PathLike[str],
+    edit_opts_fn: Callable[[Options], None] | None = None,
+    *,
+    run_code_of_file: bool = False,
+) -> PoplarExecutor:
     """The model that `PoplarExecutor.save` wrote with its module, with its executable.
 
-    As with `torch.load`, read only files that you trust.
+    A module is pickled, and restoring it runs what its file names: whoever wrote the file can do with it whatever you can. So
+    only weights are read, and what you have told PyTorch to be safe with `torch.serialization.add_safe_globals`, unless you ask
+    for more.
+    `PoplarExecutor.loadExecutable` of a model that your program makes never runs what a file says.
 
     Parameters
     ----------
@@ -83,6 +91,8 @@ def load(filename: str | os.PathLike[str], edit_opts_fn: Callable[[Options], Non
         The file.
     edit_opts_fn:
         Is given the model's options, and may change them first.
+    run_code_of_file:
+        True to run the code that the file names: for a file that you wrote, or whose author you trust as your own programs.
 
     Returns
     -------
@@ -92,16 +102,19 @@ def load(filename: str | os.PathLike[str], edit_opts_fn: Callable[[Options], Non
     Raises
     ------
     FileLoadError
-        If there is no such file, if it is no file of a model, or if it has an executable alone.
+        If there is no such file, if it is no file of a model, if it has an executable alone, or a module whose code was not to be
+        run.
     """
+    if not isinstance(run_code_of_file, bool):
+        raise PoplarTypeError(f"load: run_code_of_file is True or False, got {run_code_of_file!r}")
     file = read_model(filename)
     if file.exported is None:
         raise FileLoadError(f"{os.fspath(filename)} has an executable alone: make the model, and call its loadExecutable")
-    module, optimizer = file.exported
-    options = file.options.clone()
+    exported = unpack(filename, file.exported, run_code_of_file=run_code_of_file)
+    options = exported.options.clone()
     options._unfreeze()
     if edit_opts_fn is not None:
         edit_opts_fn(options)
-    executor = PoplarExecutor(module, options, optimizer)
-    executor.loadExecutable(filename)
+    executor = PoplarExecutor(exported.module, options, exported.optimizer)
+    executor._take(file)
     return executor

@@ -73,7 +73,7 @@ def test_a_saved_model_goes_on_where_it_was(tmp_path):
     x, labels = samples()
     training(x, labels)
     training.save(tmp_path / "deep" / "model.poptorch")
-    again = poptorch.load(tmp_path / "deep" / "model.poptorch")
+    again = poptorch.load(tmp_path / "deep" / "model.poptorch", run_code_of_file=True)
     first, second = training(x, labels), again(x, labels)
     assert torch.equal(first[0], second[0])
     assert torch.equal(first[1], second[1])

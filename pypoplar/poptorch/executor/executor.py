@@ -19,7 +19,7 @@ from pypoplar.poptorch.executor.building import Built, build
 from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.compiled import SavedExecutable
-from pypoplar.poptorch.executor.model_file import ModelFile, read_model, write_model
+from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
 from pypoplar.poptorch.options import Options
@@ -379,7 +379,7 @@ class PoplarExecutor:
         filename:
             The file; in a directory it is ``model.poptorch``. Directories on the way are made.
         export_model:
-            Whether the module and the optimiser go with it, as `poptorch.load` needs them.
+            Whether the module, the optimiser and the options go with it, pickled, as `poptorch.load` needs them.
         save_rng_state:
             Whether the state of random numbers goes with it.
 
@@ -394,8 +394,8 @@ class PoplarExecutor:
         assert self._given is not None
         given, executable = self._given.like, built.compiled.engine.executable.serialize()
         state = self.rng_state if save_rng_state else None
-        exported = (self._user_model, self._optimizer) if export_model else None
-        write_model(filename, ModelFile(executable, built.compiled.made_for, given, self._options, exported, state))
+        exported = pack(ExportedModel(self._user_model, self._optimizer, self._options)) if export_model else None
+        write_model(filename, ModelFile(executable, built.compiled.made_for, given, exported, state))
 
     def compileAndExport(self, filename: str | os.PathLike[str], *args: Any, export_model: bool = True, **kwargs: Any) -> None:
         """`compile` for arguments like these, and `save`.
@@ -415,7 +415,7 @@ class PoplarExecutor:
         self.save(filename, export_model)
 
     def loadExecutable(self, filename: str | os.PathLike[str]) -> None:
-        """Take the executable of a file that `save` wrote for the same module and options.
+        """Take the executable of a file that `save` wrote for the same module and options. Nothing that the file says is run.
 
         Parameters
         ----------
