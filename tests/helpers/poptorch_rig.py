@@ -10,12 +10,12 @@ import numpy as np
 import torch
 import torch.utils._pytree as pytree
 
-from pypoplar import IPUModel, poplin, popnn, popops, poprand
+from pypoplar import IPUModel, compileGraph, poplin, popnn, popops, poprand
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import capture
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
-from pypoplar.poptorch.executor.compiled import CompiledModel
+from pypoplar.poptorch.executor.compiled import CompiledModel, lower_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -66,7 +66,8 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     lowering = GraphLowering(graph, joint, training)
     lowering.run()
     settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
-    result = CompiledModel(lowering, device, settings, Gradients(graph) if training else None, "")
+    lowered = lower_model(lowering, settings, Gradients(graph) if training else None)
+    result = CompiledModel(joint, device, settings, lowered.interface, compileGraph(graph, [lowered.program]))
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     result.write({name: tensor.detach() for name, tensor in named})
     return result

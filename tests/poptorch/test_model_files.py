@@ -91,7 +91,7 @@ def test_what_the_user_told_pytorch_to_be_safe_is_restored(saved, monkeypatch):
         assert torch.equal(poptorch.load(path)(X), inference(X))
 
 
-@pytest.mark.parametrize("entry", ["executable", "made_for", "arguments", "random_state", "format"])
+@pytest.mark.parametrize("entry", ["kept", "arguments", "random_state", "format"])
 def test_no_entry_of_a_file_is_run(saved, tmp_path, entry):
     path = changed(saved, tmp_path / "hostile", **{entry: Hostile()})
     for read in (
@@ -134,7 +134,7 @@ def test_files_of_other_forms_are_refused(saved, tmp_path):
         torch.save(value, file)
         with pytest.raises(FileLoadError, match="is no file of a model"):
             poptorch.load(file)
-    for wrong in ({"more": 1}, {"executable": torch.zeros(3)}, {"arguments": ()}, {"arguments": (1, 2)}, {"random_state": ["a"]}):
+    for wrong in ({"more": 1}, {"kept": torch.zeros(3)}, {"arguments": ()}, {"arguments": (1, 2)}, {"random_state": ["a"]}):
         with pytest.raises(FileLoadError, match="is no whole file of a model"):
             poptorch.load(changed(saved, file, **wrong))
     with pytest.raises(FileLoadError):

@@ -10,20 +10,30 @@ from attrs import frozen
 
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
+from pypoplar.engine.engine import compileGraph
+from pypoplar.errors import FileLoadError
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
-from pypoplar.poptorch.executor.compiled import CompiledModel, SavedExecutable
+from pypoplar.poptorch.executor import kept_model
+from pypoplar.poptorch.executor.compiled import CompiledModel, LoweredModel, lower_model
 from pypoplar.poptorch.executor.index_ranges import ranges_of_indices
+from pypoplar.poptorch.executor.kept_model import KeptModel
+from pypoplar.poptorch.executor.model_interface import ModelInterface
+from pypoplar.poptorch.executor.model_key import digest, lines_of, model_key
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.support import unsupported
+from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
+from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.poptorch.user_log import say_once
+from pypoplar.program import Sequence
 
 TILES = 1472  # of a Bow
 
@@ -33,6 +43,7 @@ class Built:
     """A compiled model, what its optimiser does, and what it was compiled for."""
 
     compiled: CompiledModel
+    kept: KeptModel  # what files have of it
     update: DeviceOptimizer | None
     states: HostState | None  # of the optimiser
     joint: JointGraph
@@ -45,9 +56,12 @@ def build(
     kwargs: dict[str, Any],
     settings: ModelSettings,
     optimizer: torch.optim.Optimizer | None,
-    saved: SavedExecutable | None = None,
+    saved: KeptModel | None = None,
 ) -> Built:
-    """Compile a module for arguments like these; it trains if there is an optimiser. What was `saved` is not compiled."""
+    """Compile a module for arguments like these; it trains if there is an optimiser.
+
+    What was `saved`, or is kept in the cache, is neither lowered nor compiled. `FileLoadError` if another model was saved.
+    """
     batches = settings.batches
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
@@ -63,20 +77,89 @@ def build(
         if ipu >= ipus:
             say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
     device = make_device(ipus, settings.chip)
-    graph = new_graph(device)
-    lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
-    lowering.ranges.update(ranges_of_indices(joint))
-    update = None
-    if optimizer is not None:
-        parameters = dict(module.named_parameters(remove_duplicate=False))
-        update = DeviceOptimizer(graph, optimizer, parameters, settings.reduction)
-        assert joint.loss is not None
-        lowering.loss_gradient = update.loss_scaling(joint.loss.meta["val"].dtype)
-    lowering.run()
-    key = "" if update is None else update.described()
-    compiled = CompiledModel(lowering, device, settings, update, key, saved)
+    parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
+    model = _Model(joint, settings, device, optimizer, parameters)
+    made_for = model_key(joint, settings, model.described(), device.getTarget())
+    if saved is not None and saved.made_for != made_for:
+        raise FileLoadError(
+            "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"
+        )
+    path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
+    found = saved if saved is not None or path is None else kept_model.find(path, made_for)
+    if found is not None and found.interface is not None:
+        interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
+    else:
+        graph = new_graph(device)
+        lowered, update = model.lowered(graph)
+        interface = lowered.interface
+        if found is None:
+            executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
+            found = KeptModel(executable, made_for, interface.to_json())
+            if path is not None:
+                kept_model.keep(path, found)
+    compiled = CompiledModel(joint, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, batches.iterations)
-    return Built(compiled, update, states, joint, list(named_tensors(joint)))
+    return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
+
+
+@frozen(eq=False)
+class _Model:
+    """A captured model with all that its program depends on."""
+
+    joint: JointGraph
+    settings: ModelSettings
+    device: Device
+    optimizer: torch.optim.Optimizer | None
+    parameters: dict[str, torch.Tensor]  # by all of their names
+
+    def described(self) -> str:
+        """What the optimiser does, in words; nothing without one."""
+        update = self._update(Graph(self.device.getTarget()))
+        return "" if update is None else update.described()
+
+    def lowered(self, graph: Graph) -> tuple[LoweredModel, DeviceOptimizer | None]:
+        """The model's program on a graph, and how it trains."""
+        settings = self.settings
+        lowering = GraphLowering(graph, self.joint, self.optimizer is not None, settings.plans, settings.stable_norms)
+        lowering.ranges.update(ranges_of_indices(self.joint))
+        update = self._update(graph)
+        if update is not None:
+            lowering.loss_gradient = update.loss_scaling(self._loss_type())
+        lowering.run()
+        return lower_model(lowering, settings, update), update
+
+    def known_update(self) -> DeviceOptimizer | None:
+        """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""
+        if self.optimizer is None:
+            return None
+        graph = new_graph(make_device(1, self.settings.chip))
+        update = self._update(graph)
+        assert update is not None
+        update.loss_scaling(self._loss_type())
+        known = {one.name: one.node for one in self.joint.inputs}
+        trained = []
+        for name, node in self.joint.gradients.items():
+            weight, gradient = (_alone(graph, one.meta["val"], name) for one in (known[name], node))
+            trained.append(TrainedParameter(name, weight, gradient))
+        update.build(trained, Sequence(), self.settings.batches.accumulated)
+        return update
+
+    def _update(self, graph: Graph) -> DeviceOptimizer | None:
+        if self.optimizer is None:
+            return None
+        return DeviceOptimizer(graph, self.optimizer, self.parameters, self.settings.reduction)
+
+    def _loss_type(self) -> torch.dtype:
+        assert self.joint.loss is not None
+        dtype: torch.dtype = self.joint.loss.meta["val"].dtype
+        return dtype
+
+
+def _alone(graph: Graph, like: torch.Tensor, name: str) -> Tensor:
+    """A variable of a shape and type, on one tile."""
+    variable = graph.addVariable(ELEMENT_TYPES[like.dtype], list(like.shape), name)
+    graph.setTileMapping(variable, 0)
+    return variable
 
 
 def make_device(ipus: int, chip: str = "bow") -> Device:

@@ -2,76 +2,71 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from typing import Any
 
-import attrs
 import numpy as np
 import torch
+from attrs import frozen
 
 from pypoplar.device import Device
-from pypoplar.engine.engine import Engine, compileGraph
-from pypoplar.errors import FileLoadError, TensorIOStateError
+from pypoplar.engine.engine import Engine
+from pypoplar.errors import TensorIOStateError
 from pypoplar.executable.executable import Executable
-from pypoplar.poptorch.capture import InputKind
+from pypoplar.poptorch.capture import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.executor.batches import joined
 from pypoplar.poptorch.executor.index_ranges import checked_indices
+from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.user_log import logger
 from pypoplar.program import Sequence
 
+SEED = "seed"  # its handle
 
-@attrs.frozen(eq=False)
-class SavedExecutable:
-    """An executable from a file, and what it was made for."""
 
-    executable: Executable
-    made_for: str
+@frozen(eq=False)
+class LoweredModel:
+    """The program of a call, and what the host has to know of it."""
+
+    program: Sequence
+    interface: ModelInterface
+
+
+def lower_model(lowering: GraphLowering, settings: ModelSettings, update: Update | None) -> LoweredModel:
+    """The program of a lowering that has run; `update` trains parameters."""
+    graph = lowering.graph
+    step = StepProgram(lowering, settings, update)
+    program = step.build()
+    for one in _state(lowering.joint):
+        tensor = lowering.tensor(one.node)
+        graph.createHostWrite(one.name, tensor)
+        graph.createHostRead(one.name, tensor)
+    if lowering.seed is not None:
+        graph.createHostWrite(SEED, lowering.seed)
+        graph.createHostRead(SEED, lowering.seed)
+    functions = lowering.host_functions
+    return LoweredModel(
+        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowering.seed is not None, functions)
+    )
 
 
 class CompiledModel:
     """An engine whose one program is a call of the model."""
 
     def __init__(
-        self,
-        lowering: GraphLowering,
-        device: Device,
-        settings: ModelSettings,
-        update: Update | None,
-        key: str,
-        saved: SavedExecutable | None = None,
+        self, joint: JointGraph, device: Device, settings: ModelSettings, interface: ModelInterface, executable: Executable
     ) -> None:
-        """`lowering` has run, `update` trains parameters. What was `saved` of the same model is not compiled again.
-
-        `key` tells apart what of the model `lowering` and `settings` do not say. `FileLoadError` if another model was saved.
-        """
-        joint, graph = lowering.joint, lowering.graph
-        step = StepProgram(lowering, settings, update)
-        program = step.build()
-        self.inputs, self.outputs, self.anchors = step.inputs, step.outputs, step.anchors
+        """`executable` and `interface` were made for this graph, device and settings."""
+        self.inputs, self.outputs, self.anchors = interface.inputs, interface.outputs, interface.anchors
         self.arguments = [one.name for one in joint.arguments()]
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
-        self.state = [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
-        for one in self.state:
-            tensor = lowering.tensor(one.node)
-            graph.createHostWrite(one.name, tensor)
-            graph.createHostRead(one.name, tensor)
-        self.seeded = lowering.seed is not None
-        if lowering.seed is not None:
-            graph.createHostWrite("seed", lowering.seed)
-            graph.createHostRead("seed", lowering.seed)
-        self.made_for = _fingerprint(lowering, settings, key)
-        if saved is not None and saved.made_for != self.made_for:
-            raise FileLoadError("the executable was saved for another model, batch, optimizer or options, or by another pypoplar")
-        executable = _compiled(lowering, program, settings, self.made_for) if saved is None else saved.executable
+        self.state = _state(joint)
+        self.seeded = interface.seeded
         self.engine = Engine(executable, name=settings.name)
         self.engine.load(device)
-        for handle, function in lowering.host_functions.items():
+        for handle, function in interface.functions.items():
             self.engine.connectHostFunction(handle, function)
         for name, buffer in self.inputs.items():
             self.engine.connectStream(f"input/{name}", buffer)
@@ -135,12 +130,12 @@ class CompiledModel:
     @property
     def random_state(self) -> list[int]:
         """The seed's two words; nothing without random operations."""
-        return [int(word) for word in self.engine.readTensor("seed")] if self.seeded else []
+        return [int(word) for word in self.engine.readTensor(SEED)] if self.seeded else []
 
     @random_state.setter
     def random_state(self, words: list[int]) -> None:
         if self.seeded:
-            self.engine.writeTensor("seed", np.array([word & 0xFFFFFFFF for word in words], np.uint32))
+            self.engine.writeTensor(SEED, np.array([word & 0xFFFFFFFF for word in words], np.uint32))
 
     def write_number(self, handle: str, number: float) -> None:
         """Give an optimiser's number a value."""
@@ -155,36 +150,9 @@ def _result(output: ModelOutput) -> Any:
     return output.known
 
 
-def _compiled(lowering: GraphLowering, program: Sequence, settings: ModelSettings, made_for: str) -> Executable:
-    """The executable: that of the cache for the same operations, shapes and options, if there is one."""
-    graph = lowering.graph
-    if settings.cache is None:
-        return compileGraph(graph, [program], settings.engine, name=settings.name)
-    lines = "".join(str(node.meta.get("origin")) for node in lowering.joint.graph.nodes)  # the executable has them for reports
-    path = settings.cache / f"{_digest(made_for, lines)}.poptorch"
-    if path.exists():
-        try:
-            return Executable.load(path)
-        except FileLoadError as problem:
-            logger.warning("the executable %s cannot be used and is made again: %s", path, problem)
-    executable = compileGraph(graph, [program], settings.engine, name=settings.name)
-    settings.cache.mkdir(parents=True, exist_ok=True)
-    executable.save(path)
-    return executable
-
-
-def _fingerprint(lowering: GraphLowering, settings: ModelSettings, key: str) -> str:
-    """What tells executables apart: operations with shapes, constants, options, the key, and pypoplar's version."""
-    graph, joint = lowering.graph, lowering.joint
-    shapes = [(node.name, str(node.meta.get("val"))) for node in joint.graph.nodes]
-    constants = [(one.name, one.value.tolist()) for one in joint.inputs if isinstance(one.value, torch.Tensor)]
-    options = attrs.evolve(settings, cache=None, name="")
-    told = (version("pypoplar"), joint.graph, shapes, constants, joint.buffers, joint.gradients, joint.outputs, lowering.ipus)
-    return _digest(*told, options, key, graph.getTarget(), graph.numVertices())
-
-
-def _digest(*told: Any) -> str:
-    return hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()
+def _state(joint: JointGraph) -> list[GraphInput]:
+    """The inputs that the host writes and reads by their names."""
+    return [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:

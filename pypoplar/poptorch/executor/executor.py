@@ -12,13 +12,12 @@ from typing import Any, NoReturn
 import torch
 
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, UnknownHandle
-from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.building import Built, build
 from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
-from pypoplar.poptorch.executor.compiled import SavedExecutable
+from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
@@ -153,7 +152,7 @@ class PoplarExecutor:
             return
         self._compile(args, kwargs, None)
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: SavedExecutable | None) -> None:
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
         start = time.perf_counter()
@@ -392,10 +391,10 @@ class PoplarExecutor:
         if built.states is not None:
             built.states.fetch()
         assert self._given is not None
-        given, executable = self._given.like, built.compiled.engine.executable.serialize()
+        given, kept = self._given.like, built.kept.serialize()
         state = self.rng_state if save_rng_state else None
         exported = pack(ExportedModel(self._user_model, self._optimizer, self._options)) if export_model else None
-        write_model(filename, ModelFile(executable, built.compiled.made_for, given, exported, state))
+        write_model(filename, ModelFile(kept, given, exported, state))
 
     def compileAndExport(self, filename: str | os.PathLike[str], *args: Any, export_model: bool = True, **kwargs: Any) -> None:
         """`compile` for arguments like these, and `save`.
@@ -431,7 +430,7 @@ class PoplarExecutor:
 
     def _take(self, file: ModelFile) -> None:
         args, kwargs = file.arguments
-        self._compile(args, kwargs, SavedExecutable(Executable.deserialize(file.executable), file.made_for))
+        self._compile(args, kwargs, KeptModel.deserialize(file.kept))
         if file.random_state is not None:
             self.rng_state = file.random_state
 

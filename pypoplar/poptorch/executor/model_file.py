@@ -22,8 +22,7 @@ from pypoplar.poptorch.options import Options
 FORMAT = "pypoplar.poptorch model 3"
 ENTRIES: dict[str, Any] = {
     "format": str,
-    "executable": torch.Tensor,
-    "made_for": str,
+    "kept": torch.Tensor,
     "arguments": tuple,
     "exported": torch.Tensor | None,
     "random_state": list | None,
@@ -43,8 +42,7 @@ class ExportedModel:
 class ModelFile:
     """What a file holds."""
 
-    executable: bytes  # an `Executable`
-    made_for: str  # what tells the model apart from others
+    kept: bytes  # a `KeptModel`
     arguments: Any  # args and kwargs like those that it was compiled for
     exported: bytes | None  # an `ExportedModel`, pickled; None where the executable is all
     random_state: list[int] | None
@@ -60,8 +58,7 @@ def write_model(path: str | os.PathLike[str], file: ModelFile) -> None:
     os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
     content = {
         "format": FORMAT,
-        "executable": _tensor(file.executable),
-        "made_for": file.made_for,
+        "kept": _tensor(file.kept),
         "arguments": pytree.tree_map(
             lambda leaf: torch.zeros_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, file.arguments
         ),
@@ -88,9 +85,9 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     fine = len(arguments) == 2 and isinstance(arguments[0], tuple) and isinstance(arguments[1], dict)
     if not fine or any(type(word) is not int for word in state or ()):
         raise FileLoadError(f"{name} is no whole file of a model: its arguments or random state are none")
-    executable, pickled = (None if part is None else _bytes(name, part) for part in (content["executable"], exported))
-    assert executable is not None
-    return ModelFile(executable, content["made_for"], arguments, pickled, state)
+    kept, pickled = (None if part is None else _bytes(name, part) for part in (content["kept"], exported))
+    assert kept is not None
+    return ModelFile(kept, arguments, pickled, state)
 
 
 def pack(model: ExportedModel) -> bytes:

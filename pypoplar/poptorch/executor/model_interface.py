@@ -1,0 +1,89 @@
+"""What the host knows of a compiled model's program beside its executable: what goes in and what comes out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from attrs import field, frozen
+from torch import fx
+
+from pypoplar.errors import FileLoadError
+from pypoplar.poptorch.capture import JointGraph
+from pypoplar.poptorch.executor.step_program import ModelOutput
+
+DTYPES = {np.dtype(kind).name: np.dtype(kind) for kind in "?bBhHiIlLqQefd"}
+
+
+@frozen(eq=False)
+class ModelInterface:
+    """The streams of a program with their host memory, results that are known beforehand, and functions that it calls."""
+
+    inputs: Mapping[str, npt.NDArray[Any]]  # host memory by argument
+    outputs: tuple[ModelOutput, ...]
+    anchors: Mapping[str, ModelOutput]
+    seeded: bool  # whether it draws random numbers
+    functions: Mapping[str, Callable[..., None]] = field(factory=dict)  # of the host, by handle
+
+    def to_json(self) -> str | None:
+        """What `of_json` makes an equal one of; None where something has no such form."""
+        if self.functions or any(_plain_or_array(one) is None for one in (*self.outputs, *self.anchors.values())):
+            return None
+        told = {
+            "inputs": {name: [array.dtype.name, list(array.shape)] for name, array in self.inputs.items()},
+            "outputs": [_plain_or_array(one) for one in self.outputs],
+            "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
+            "seeded": self.seeded,
+        }
+        return json.dumps(told)
+
+    @classmethod
+    def of_json(cls, text: str, joint: JointGraph) -> ModelInterface:
+        """That of a model with this graph; `FileLoadError` for what is no such text."""
+        try:
+            told = json.loads(text)
+            inputs = {str(name): _memory(*form) for name, form in told["inputs"].items()}
+            outputs = tuple(_output(one, node) for one, node in zip(told["outputs"], joint.outputs, strict=True))
+            anchors = {str(name): _output(one, None) for name, one in told["anchors"].items()}
+            return cls(inputs, outputs, anchors, bool(told["seeded"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+            raise FileLoadError(f"damaged: what goes in and comes out of the model is not there: {problem!r}") from problem
+
+
+def _plain_or_array(output: ModelOutput) -> list[Any] | None:
+    """An output as JSON; None where its known value has no such form."""
+    common = [output.name, output.shape, output.batches]
+    if output.buffer is not None:
+        return [*common, "stream", output.buffer.dtype.name, list(output.buffer.shape)]
+    if not isinstance(output.known, torch.Tensor):
+        return None if isinstance(output.known, fx.Node) else [*common, "plain"]
+    array = output.known.numpy()
+    if array.dtype.name not in DTYPES:
+        return None
+    return [*common, "known", array.dtype.name, list(array.shape), base64.b64encode(array.tobytes()).decode()]
+
+
+def _output(told: list[Any], node: Any) -> ModelOutput:
+    """What `_plain_or_array` told of an output; what is no tensor is as the graph has it."""
+    name, shape, batches, kind, *form = told
+    if type(name) is not str or type(batches) is not int or not all(type(size) is int for size in shape):
+        raise ValueError(f"{told[:3]} is no output")
+    match kind:
+        case "stream":
+            return ModelOutput(name, shape, batches, _memory(*form))
+        case "known":
+            dtype, sizes, content = form
+            array = np.frombuffer(base64.b64decode(content, validate=True), DTYPES[dtype]).reshape(sizes)
+            return ModelOutput(name, shape, batches, known=torch.from_numpy(array.copy()))
+        case "plain" if not isinstance(node, fx.Node):
+            return ModelOutput(name, shape, batches, known=node)
+    raise ValueError(f"an output is {kind!r}")
+
+
+def _memory(dtype: str, shape: list[int]) -> npt.NDArray[Any]:
+    return np.zeros(shape, DTYPES[dtype])

@@ -1,0 +1,370 @@
+"""Executables that are kept answer for the model, code and options that they were made for, and for no other."""
+
+import numpy as np
+import pytest
+import torch
+from shifted_interface import run_python, shifted_project
+from torch import nn
+
+from pypoplar import FLOAT, FileLoadError, InOut, Input, Output, Vector, Vertex, popops, poptorch
+from pypoplar.poptorch.executor import building, model_key
+from pypoplar.poptorch.executor.code_texts import code_texts
+from pypoplar.poptorch.lowering.lowering_table import TABLE
+from pypoplar.poptorch.options.model_options import CACHE_VARIABLE
+from pypoplar.program import Execute
+
+X = torch.tensor([[-1.0, 0.5, 2.0], [3.0, -0.25, 0.0]])
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch):
+    """What was lowered and compiled since: on few tiles."""
+    done = []
+    for name in ("GraphLowering", "compileGraph"):
+        kept = getattr(building, name)
+
+        def called(*args, _name=name, _kept=kept, **kwargs):
+            done.append(_name)
+            return _kept(*args, **kwargs)
+
+        monkeypatch.setattr(building, name, called)
+    monkeypatch.setattr(building, "TILES", 8)
+    return done
+
+
+BOTH = ["GraphLowering", "compileGraph"]
+
+
+class Net(nn.Module):
+    """A module with a constant, a buffer, and a number."""
+
+    def __init__(self, constant=(1.0, 2.0, 3.0), number=2.0, features=3, dtype=torch.float32):
+        super().__init__()
+        self.linear = nn.Linear(features, 2, dtype=dtype)
+        self.dropout = nn.Dropout(0.5)
+        self.constant, self.number = torch.tensor(constant, dtype=dtype), number
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int32))
+
+    def forward(self, x, labels=None):
+        y = self.linear(torch.relu(x * self.constant) * self.number)
+        if labels is None:
+            return y
+        self.seen.add_(1)
+        return y, nn.functional.cross_entropy(self.dropout(y), labels)
+
+
+def options(folder, **others):
+    chosen = poptorch.Options().enableExecutableCaching(folder)
+    for name, arguments in others.items():
+        getattr(chosen, name)(*arguments if isinstance(arguments, tuple) else (arguments,))
+    return chosen
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A cache that has `Net` for `X`."""
+    torch.manual_seed(1)
+    poptorch.inferenceModel(Net(), options(tmp_path)).compile(X)
+    return tmp_path
+
+
+def test_a_hit_is_neither_lowered_nor_compiled_and_gives_the_same(folder, made):
+    torch.manual_seed(1)
+    net = Net()
+    made.clear()
+    again = poptorch.inferenceModel(net, options(folder))
+    torch.testing.assert_close(again(X), net(X))
+    torch.testing.assert_close(again(2 * X), net(2 * X))
+    assert made == []
+    assert len(list(folder.iterdir())) == 1
+
+
+def trained(folder, optimizer, steps=3, **chosen):
+    """Losses and parameters of a model that trains, and the optimiser's state."""
+    torch.manual_seed(1)
+    net = Net()
+    given = optimizer(net.parameters())
+    model = poptorch.trainingModel(net, options(folder, randomSeed=3, **chosen), given)
+    labels = torch.tensor([0, 1])
+    count = model.options.Training.gradient_accumulation * model.options.device_iterations
+    losses = [model(X.repeat(count, 1), labels.repeat(count))[1].tolist() for _ in range(steps)]
+    for group in given.param_groups:
+        group["lr"] = 0.5
+    model.setOptimizer(given)
+    losses.append(model(X.repeat(count, 1), labels.repeat(count))[1].tolist())
+    state = given.state_dict()["state"]
+    return losses, [one.tolist() for one in net.parameters()], {key: str(value) for key, value in state.items()}, model.rng_state
+
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.1, amsgrad=True),
+    "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.1, centered=True, momentum=0.5),
+    "poptorch_sgd": lambda parameters: poptorch.optim.SGD(
+        parameters, lr=0.1, momentum=0.9, use_combined_accum=True, loss_scaling=8.0
+    ),
+    "lamb": lambda parameters: poptorch.optim.LAMB(parameters, lr=0.1),
+}
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_a_hit_trains_as_the_model_that_was_compiled(kind, tmp_path, made):
+    """Also its optimiser's states, which its host reads and writes, and another learning rate."""
+    first = trained(tmp_path, OPTIMIZERS[kind])
+    assert made == BOTH
+    made.clear()
+    assert trained(tmp_path, OPTIMIZERS[kind]) == first
+    assert made == []
+
+
+def test_a_hit_has_the_anchors_and_known_results_of_the_model(tmp_path, made):
+    class Model(nn.Module):
+        def forward(self, x):
+            return {"sum": torch.relu(x).sum(), "plain": 3, "known": torch.ones(2), "none": None, "two": (x + 1, [x.shape[0]])}
+
+    def call():
+        chosen = options(tmp_path, anchorTensor=("inner", "relu:0"), deviceIterations=2)
+        model = poptorch.inferenceModel(Model(), chosen)
+        return str(model(X)), model.getAnchoredTensor("inner").tolist()
+
+    first = call()
+    made.clear()
+    assert call() == first
+    assert made == []
+
+
+def test_models_that_call_the_host_are_lowered_and_not_compiled(tmp_path, made):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.on_host = poptorch.CPU(lambda x: x * 3, "triple")
+
+        def forward(self, x):
+            return self.on_host(x) + 1
+
+    module = Model()
+    for _ in range(2):
+        made.clear()
+        assert poptorch.inferenceModel(module, options(tmp_path))(X).tolist() == (X * 3 + 1).tolist()
+    assert made == ["GraphLowering"]
+
+
+def other_entry(monkeypatch):
+    """The attack: relu becomes tanh."""
+    monkeypatch.setitem(TABLE, torch.ops.aten.relu.default, lambda at, x: popops.tanh(at.graph, at.tensor(x), at.program))
+
+
+def other_defaults(monkeypatch):
+    monkeypatch.setattr(torch, "get_default_dtype", lambda: torch.float64)
+
+
+def precision(monkeypatch):
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
+
+
+CHANGES = {
+    "constant": ({"net": {"constant": (1.0, 2.0, 4.0)}}, None),
+    "constant of the other zero": ({"net": {"constant": (1.0, 2.0, -0.0)}}, None),
+    "number": ({"net": {"number": 2.5}}, None),
+    "number in its last bit": ({"net": {"number": 2.0000000000000004}}, None),
+    "shape": ({"x": X[:1]}, None),
+    "dtype": ({"net": {"dtype": torch.float16}, "x": X.half()}, None),
+    "labels": ({"labels": torch.tensor([0, 1])}, None),
+    "deviceIterations": ({"deviceIterations": 2}, None),
+    "outputMode": ({"outputMode": poptorch.OutputMode.Sum}, None),
+    "partials": ({"x": X, "set": ("partialsTypeMatMuls", "half")}, None),
+    "memory": ({"setAvailableMemoryProportion": ({"IPU0": 0.1},)}, None),
+    "stochastic rounding": ({"rounding": True}, None),
+    "exceptions": ({"exceptions": True}, None),
+    "stable norms": ({"enableStableNorm": True}, None),
+    "synthetic": ({"enableSyntheticData": True}, None),
+    "anchor": ({"anchorTensor": ("inner", "relu:0")}, None),
+    "chip": ({"useOfflineIpuTarget": 1}, None),
+    "engine options": ({"engine": {"pypoplar.races": "elements"}}, None),
+    "environment": ({}, lambda patch: patch.setenv("POPLAR_ENGINE_OPTIONS", '{"pypoplar.races": "elements"}')),
+    "tiles": ({}, lambda patch: patch.setattr(building, "TILES", 4)),
+    "sources": ({}, lambda patch: patch.setattr(model_key, "CODE", ("other", model_key.CODE[1]))),
+    "codelets": ({}, lambda patch: patch.setattr(model_key, "CODE", (model_key.CODE[0], "other"))),
+    "interface": ({}, lambda patch: patch.setattr(model_key, "saved_layout", lambda: "other")),
+    "version of PyTorch": ({}, lambda patch: patch.setattr(torch, "__version__", "2.13.1")),
+    "version of NumPy": ({}, lambda patch: patch.setattr(np, "__version__", "3.0")),
+    "default type": ({}, other_defaults),
+    "precision": ({}, precision),
+    "deterministic": ({}, lambda patch: patch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)),
+    "entry": ({}, other_entry),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_a_program_makes_another_one(change, folder, made, monkeypatch):
+    given, patch = CHANGES[change]
+    given = dict(given)
+    net, x = Net(**given.pop("net", {})), given.pop("x", X)
+    labels = given.pop("labels", None)
+    rounding, exceptions, engine, popart = (given.pop(name, None) for name in ("rounding", "exceptions", "engine", "set"))
+    chosen = options(folder, **given)
+    if rounding:
+        chosen.Precision.enableStochasticRounding(True)
+    if exceptions:
+        chosen.Precision.enableFloatingPointExceptions(True)
+    if engine:
+        chosen._Popart.setEngineOptions(engine)
+    if popart:
+        chosen._Popart.set(*popart)
+    if patch is not None:
+        patch(monkeypatch)
+    made.clear()
+    poptorch.inferenceModel(net, chosen).compile(x, *([] if labels is None else [labels]))
+    assert made == BOTH
+    assert len(list(folder.iterdir())) == 2
+
+
+TRAINING = {
+    "kind": {"optimizer": OPTIMIZERS["momentum"]},
+    "settings": {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=0.1, nesterov=True, momentum=0.5, dampening=0)},
+    "parameters": {"optimizer": lambda parameters: torch.optim.SGD(list(parameters)[:1], lr=0.1)},
+    "gradientAccumulation": {"optimizer": OPTIMIZERS["sgd"], "accumulated": 2},
+}
+
+
+@pytest.mark.parametrize("change", TRAINING)
+def test_whatever_changes_training_makes_another_program(change, tmp_path, made):
+    def compiled(optimizer, accumulated=1):
+        net = Net()
+        chosen = options(tmp_path)
+        chosen.Training.gradientAccumulation(accumulated)
+        model = poptorch.trainingModel(net, chosen, optimizer(net.parameters()))
+        model.compile(X.repeat(accumulated, 1), torch.tensor([0, 1]).repeat(accumulated))
+
+    compiled(OPTIMIZERS["sgd"])
+    compiled(lambda parameters: torch.optim.SGD(parameters, lr=0.2))
+    assert made == BOTH, "the learning rate is given to the device"
+    made.clear()
+    compiled(**TRAINING[change])
+    assert made == BOTH
+
+
+def test_weights_seeds_and_names_are_not_compiled(folder, made):
+    """They are given to the device, or are the host's."""
+    torch.manual_seed(2)
+    made.clear()
+    net = Net()
+    again = poptorch.inferenceModel(net, options(folder, randomSeed=9, modelName="other", logDir="x"))
+    torch.testing.assert_close(again(X), net(X))
+    assert made == []
+
+
+class Scale(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+    factor: FLOAT
+
+    def compute(self):
+        for i in range(len(self.y)):
+            self.y[i] = self.x[i] * self.factor
+
+
+FACTOR = [2.0]
+
+
+def _register(factor):
+    @poptorch.registerCustomOp("KeptScale", reference=lambda x: x * factor)
+    def scale(graph, inputs, attributes, prog, name):
+        y = graph.clone(inputs[0])
+        scales = graph.addComputeSet(name)
+        fields = {"x": inputs[0].flatten(), "y": y.flatten(), "factor": factor + FACTOR[0]}
+        graph.setTileMapping(graph.addVertex(scales, Scale, fields), 0)
+        prog.add(Execute(scales))
+        return [y]
+
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        return poptorch.custom_op([x], "KeptScale", "custom.ops", 1, example_outputs=[x])[0]
+
+
+def test_operators_of_a_program_are_part_of_the_key(tmp_path, monkeypatch):
+    """With what they take from around them: closures, and values of their module."""
+
+    def call():
+        return poptorch.inferenceModel(Scaled(), options(tmp_path))(X).tolist()
+
+    _register(1.0)
+    assert call() == (X * 3).tolist()
+    assert call() == (X * 3).tolist()
+    assert len(list(tmp_path.iterdir())) == 1
+    _register(2.0)
+    assert call() == (X * 4).tolist()
+    monkeypatch.setitem(globals(), "FACTOR", [4.0])
+    assert call() == (X * 6).tolist()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_code_is_told_apart_by_all_that_it_uses():
+    def made(value):
+        def function(x, more=value):
+            return [one * value for one in (x, more, FACTOR)]
+
+        return function
+
+    class First(Vertex):
+        y: InOut[Vector[FLOAT]]
+
+    class Second(Vertex):
+        y: InOut[Vector[FLOAT]]
+
+    values = [1, 1.0, "1", None, True, (1,), [1], {1: 2}, {1}, torch.ones(1), torch.ones(1).half(), np.ones(1), FLOAT, torch.half]
+    functions = [made(value) for value in [*values, First, Second, made(1), made(2), torch.relu, popops.add, nn.Linear(1, 1)]]
+    texts = [code_texts([function]) for function in functions]
+    assert len(set(texts)) == len(texts)
+    assert texts == [code_texts([function]) for function in functions]
+    assert code_texts([made(1)]) == code_texts([made(1)])
+
+
+def test_a_saved_model_is_refused_where_an_entry_is_another(tmp_path, monkeypatch):
+    model = poptorch.inferenceModel(Net())
+    model.compile(X)
+    model.save(tmp_path / "file", export_model=False)
+    poptorch.inferenceModel(Net()).loadExecutable(tmp_path / "file")
+    other_entry(monkeypatch)
+    with pytest.raises(FileLoadError, match="was saved for another model"):
+        poptorch.inferenceModel(Net()).loadExecutable(tmp_path / "file")
+
+
+def test_damaged_files_of_the_cache_are_made_again(folder, made, caplog):
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    for content in (b"", whole[:100], whole[:-1], whole[:60] + b"x" + whole[61:], b"PK\3\4"):
+        file.write_bytes(content)
+        made.clear()
+        poptorch.inferenceModel(Net(), options(folder)).compile(X)
+        assert made == BOTH
+        assert "cannot be used and is made again" in caplog.text
+        assert file.read_bytes() == whole
+
+
+SCRIPT = """
+import sys, torch
+from pypoplar import poptorch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+print(poptorch.inferenceModel(Model())(torch.tensor([-1.0, 1.0])).tolist())
+"""
+
+
+def test_an_executable_of_other_sources_does_not_answer(tmp_path):
+    """The lowering of relu becomes that of tanh: in another process, with the same cache."""
+    shifted_project(tmp_path)
+    command = ["-c", f"import os; os.environ[{CACHE_VARIABLE!r}] = {str(tmp_path / 'kept')!r}\n{SCRIPT}"]
+    first = run_python(tmp_path, *command)
+    assert (first.returncode, first.stdout) == (0, "[0.0, 1.0]\n"), first.stderr
+    entry = tmp_path / "pypoplar" / "poptorch" / "lowering" / "nonlinearities.py"
+    text = entry.read_text()
+    assert text.count("_applied(at, Type.RELU, input)") == 1
+    entry.write_text(text.replace("_applied(at, Type.RELU, input)", "_applied(at, Type.TANH, input)"))
+    second = run_python(tmp_path, *command)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == f"{torch.tensor([-1.0, 1.0]).tanh().tolist()}\n"
+    assert len(list((tmp_path / "kept").iterdir())) == 2
