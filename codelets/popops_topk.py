@@ -1,4 +1,4 @@
-"""Device code of popops: elements compared in pairs, the larger of each put first."""
+"""Device code of popops: elements compared in pairs, the larger of each put first. NaN is larger than all else."""
 
 from typing import Generic, TypeVar
 
@@ -22,7 +22,7 @@ class CompareAndSwap(MultiVertex, Generic[Key], name="popops::CompareAndSwapAtDi
         for i in ipu.worker_range(worker, self.first):
             lower = self.lower[i]
             upper = self.upper[i]
-            swaps = upper > lower
+            swaps = not upper <= lower and lower == lower  # of numbers upper > lower
             self.first[i] = upper if swaps else lower
             self.second[i] = lower if swaps else upper
 
@@ -68,18 +68,22 @@ class CompareAndSwapKeyVal(_Carrying[Key, Value], Generic[Key, Value], name="pop
     companions = Companions.CARRIED
 
     def swaps(self, lower, upper, value, other):
-        return upper > lower
+        return not upper <= lower and lower == lower
 
 
 class CompareAndSwapBothUp(_Carrying[Key, Value], Generic[Key, Value], name="popops::CompareAndSwapAtDistanceKeyVal<true,false>"):
     """Of equal keys the one with the smaller value comes first."""
 
     def swaps(self, lower, upper, value, other):
-        return upper > lower or (upper == lower and other < value)
+        if not upper <= lower:
+            return lower == lower or (upper != upper and other < value)
+        return upper == lower and other < value
 
 
 class CompareAndSwapBothDown(_Carrying[Key, Value], Generic[Key, Value], name="popops::CompareAndSwapAtDistanceKeyVal<true,true>"):
     """Of equal keys the one with the larger value comes first."""
 
     def swaps(self, lower, upper, value, other):
-        return upper > lower or (upper == lower and other > value)
+        if not upper <= lower:
+            return lower == lower or (upper != upper and other > value)
+        return upper == lower and other > value

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
-from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, PoplarIndexError, PoplarTypeError, Target, popops
+from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, PoplarIndexError, PoplarTypeError, Target, popops, poputil
 from pypoplar.popops import SortOrder, TopKParams
 from pypoplar.popops.ordering.topk_cycles import Companions, swap_cycles
 from pypoplar.popops.ordering.topk_plan import network_steps, plan_division, step_cycles
@@ -18,9 +18,15 @@ TYPES = (FLOAT, HALF, INT, UNSIGNED_INT)
 ORDERS = tuple(SortOrder)
 
 
+def ranked(wide):
+    """Numbers in the order of these, in which NaN is the largest."""
+    return np.unique(wide, return_inverse=True)[1].reshape(wide.shape)
+
+
 def places(values, params):
     """Where in each row the best elements are, equal ones in their order, in the order that is wanted."""
     wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    wide = ranked(wide)
     best = np.argsort(-wide if params.largest else wide, axis=-1, kind="stable")[..., : params.k]
     if params.sortOrder is SortOrder.NONE or (params.sortOrder is SortOrder.DESCENDING) == params.largest:
         return best
@@ -107,14 +113,65 @@ def test_a_view_is_sorted_and_stays_as_it_is():
     assert not set(results["all"].variable_numbers()) & set(t.variable_numbers())
 
 
-def test_infinities_and_nans_are_kept():
-    graph, device = new_graph(4)
-    t = variable(graph, FLOAT, [8], "t")
-    prog = Sequence()
-    result = popops.sort(graph, t, 0, prog)
-    values = np.array([np.inf, -np.inf, 3, -0.0, np.nan, 1, np.nan, 2], np.float32)
-    read, _ = run(graph, device, prog, {"t": values}, {"sorted": result})
-    np.testing.assert_array_equal(np.sort(read["sorted"]), np.sort(values))
+NANS = {FLOAT: np.array([0x7FC00000, 0xFFC00000, 0x7FC12345], np.uint32), HALF: np.array([0x7E00, 0xFE00, 0x7E01], np.uint16)}
+
+
+@examples(25)
+@given(shapes, st.data())
+def test_nans_of_any_bits_are_larger_than_all_else(shape, data):
+    """Whichever are taken, in whichever order; zeros of both signs are equal, and what is stable stays so."""
+    type, tiles = data.draw(st.sampled_from((FLOAT, HALF))), data.draw(st.sampled_from((1, 4)))
+    params = TopKParams(
+        data.draw(st.integers(1, shape[-1])), data.draw(st.booleans()), data.draw(st.sampled_from(ORDERS)), data.draw(st.booleans())
+    )
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    known = np.concatenate(
+        (np.array([-np.inf, np.inf, -0.0, 0.0, 1, -1, 2, 3], np.float32).astype(type.dtype), NANS[type].view(type.dtype))
+    )
+    values = random.choice(known, shape)
+    runs = []
+    for mode in MODES:
+        graph, device = new_graph(tiles)
+        t = variable(graph, type, shape, "t")
+        prog = Sequence()
+        results = dict(zip(("best", "indices"), popops.topKWithPermutation(graph, prog, t, params), strict=True))
+        results["alone"] = popops.topK(graph, prog, t, params)
+        unstable = TopKParams(params.k, params.largest, params.sortOrder)
+        keyed = popops.topKKeyValue(graph, prog, t, poputil.duplicate(graph, t, prog), unstable)
+        results |= dict(zip(("keys", "values"), keyed, strict=True))
+        for dim in range(len(shape)):
+            results[f"sorted {dim}"] = popops.sort(graph, t, dim, prog)
+            results[f"in place {dim}"] = poputil.duplicate(graph, t, prog)
+            popops.sortInPlace(graph, results[f"in place {dim}"], dim, prog)
+            results[f"by keys {dim}"] = popops.sortKeyValue(graph, t, t, dim, prog)
+            results[f"keys {dim}"], results[f"values {dim}"] = (poputil.duplicate(graph, t, prog) for _ in range(2))
+            popops.sortKeyValueInPlace(graph, results[f"keys {dim}"], results[f"values {dim}"], dim, prog)
+        read, engine = run(graph, device, prog, {"t": values}, results, mode)
+        check(values, params, read["best"], read["indices"])
+        wanted = np.sort(read["best"], -1)
+        for name in ("alone", "keys", "values"):
+            np.testing.assert_array_equal(
+                np.sort(read[name], -1) if params.sortOrder is SortOrder.NONE else read[name],
+                wanted if params.sortOrder is SortOrder.NONE else read["best"],
+            )
+        for dim in range(len(shape)):
+            for name in ("sorted", "in place", "by keys", "keys", "values"):
+                np.testing.assert_array_equal(read[f"{name} {dim}"], np.sort(values, dim))
+        runs.append(([read[name].tobytes() for name in results], [step.cycles for step in engine.getReport().execution.steps]))
+    assert runs[0] == runs[1]
+
+
+def test_nans_are_put_last_and_cost_nothing():
+    cycles = []
+    for values in ([np.inf, -np.inf, 3, -0.0, np.nan, 1, -np.nan, 2], [7, -8, 3, -0.0, 4, 1, 6, 2]):
+        graph, device = new_graph(4)
+        t = variable(graph, FLOAT, [8], "t")
+        prog = Sequence()
+        result = popops.sort(graph, t, 0, prog)
+        read, engine = run(graph, device, prog, {"t": np.array(values, np.float32)}, {"sorted": result})
+        np.testing.assert_array_equal(read["sorted"], np.sort(np.array(values, np.float32)))
+        cycles.append(engine.getReport().execution.totalCycles.total)
+    assert cycles[0] == cycles[1]
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])

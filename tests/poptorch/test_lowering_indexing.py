@@ -86,6 +86,35 @@ def test_sorted_elements(type):
     check(of_all(lambda a: a.argsort(1), lambda a: a.topk(3, 1)[1], lambda a: a.sort(stable=True, dim=1)[1]), x, gradients=False)
 
 
+@pytest.mark.parametrize("type", [torch.float, torch.half])
+def test_nan_is_larger_than_all_other_elements(type):
+    """The first of several NaNs, whose sign does not matter, is a median; zeros of both signs are equal."""
+    nan = math.nan
+    x = torch.tensor(
+        [[3, nan, -1, math.inf, 0.0, nan, -0.0], [1, 2, 3, 4, 5, 6, nan], [nan] * 7, [6, 5, 4, 3, 2, 1, 0]], dtype=type
+    )
+    x[0, 5].neg_()
+    check(
+        of_all(
+            lambda a: tuple(a.sort(dim=1, stable=True)),
+            lambda a: tuple(a.sort(dim=0, descending=True, stable=True)),
+            lambda a: a.topk(3, 1).values,
+            lambda a: a.topk(5, 1, largest=False).values,
+            lambda a: a.argsort(dim=1, descending=True, stable=True),
+            lambda a: tuple(a.median(1)),
+            lambda a: tuple(a.median(0, keepdim=True)),
+            lambda a: tuple(a.t().median(0)),
+            torch.median,
+            lambda a: a.kthvalue(3, 1).values,
+            lambda a: a.kthvalue(7, 1).values,
+            lambda a: (a.max(1), a.min(1), a.amax(), a.amin(0), a.argmax(1), a.argmin(1)),
+            lambda a: (a.cummax(1), a.cummin(0)),
+        ),
+        x,
+        gradients=False,
+    )
+
+
 @pytest.mark.parametrize("type", TYPES)
 def test_the_median_of_a_nan_is_nan(type):
     x = torch.tensor([[3.0, math.nan, 2.0, 0.5], [7.0, -1.0, math.inf, 9.0], [0.0, 5.0, 2.5, -math.inf]]).to(type)

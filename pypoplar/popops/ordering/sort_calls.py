@@ -26,7 +26,7 @@ def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | 
     Returns
     -------
     Tensor
-        Of the shape and type of `t`. Where NaNs come is open.
+        Of the shape and type of `t`. NaN is larger than all else.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | 
 
 @public
 def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
-    """Put the elements of `t` in ascending order along a dimension; `prog` is extended.
+    """Put the elements of `t` in ascending order along a dimension, NaN as the largest; `prog` is extended.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext:
 def sortKeyValue(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
     """A new tensor with the elements of `v` in the order that sorts `k` along a dimension; `prog` is extended.
 
-    In which order values of equal keys stand is open.
+    NaN is the largest key. In which order values of equal keys stand is open.
 
     Parameters
     ----------
@@ -110,6 +110,8 @@ def sortKeyValue(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, d
 @public
 def sortKeyValueInPlace(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
     """Put the elements of `k` in ascending order along a dimension, and those of `v` in theirs; `prog` is extended.
+
+    NaN is the largest key.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def createTopKInput(
 def topK(graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str | None = None) -> Tensor:
     """The `params.k` largest or smallest elements of each row of `t`, that is, of its last dimension; `prog` is extended.
 
-    Where NaNs come is open. `TopKParams.stableSort` changes nothing here.
+    NaN is larger than all else. `TopKParams.stableSort` changes nothing here.
 
     Parameters
     ----------
@@ -185,6 +185,8 @@ def topKKeyValue(
 ) -> tuple[Tensor, Tensor]:
     """The `params.k` largest or smallest elements of each row of `keys`, and the values in the same places; `prog` is extended.
 
+    NaN is larger than all else.
+
     Parameters
     ----------
     keys:
@@ -222,7 +224,8 @@ def topKWithPermutation(
 ) -> tuple[Tensor, Tensor]:
     """The `params.k` largest or smallest elements of each row of `t`, and their places in the row; `prog` is extended.
 
-    With `stableSort` and an order, of equal elements the first ones are taken, and stand in the order of their places.
+    NaN is larger than all else. With `stableSort` and an order, of equal elements, and of NaNs, the first ones are taken, and stand
+    in the order of their places.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Order: sorted elements, the best of them, medians, counts below boundaries. Where NaNs come is open, but for `searchsorted`."""
+"""Order: sorted elements, the best of them, medians, counts below boundaries. NaN is larger than all else."""
 
 from __future__ import annotations
 
@@ -79,12 +79,17 @@ def kth_value(at: GraphLowering, input: fx.Node, k: int, dim: int = -1, keep: bo
 
 @lowers(aten.median.dim)
 def median(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of the two in the middle; NaN where there is one, whose place is open."""
+    """The lower one of the two in the middle; where there are NaNs, the first of them."""
     tensor = at.tensor(input)
     axes = [dim % tensor.rank()] if tensor.rank() else []
     size = tensor.dim(axes[0]) if axes else 1
     values, places = kth_value(at, input, (size - 1) // 2 + 1, dim)
-    return _with_nans(at, values, tensor, axes), places
+    if tensor.elementType() not in FLOATS or not axes:
+        return values, places
+    numbers = at.constant(Constant(np.arange(size, dtype=np.int32).reshape([-1] + [1] * (tensor.rank() - 1 - axes[0]))))
+    marked = mapped(at, Select(_2, Const(size, INT), IsNaN(_1)), tensor, numbers)
+    first = reduced(at, marked, popops.Operation.MIN, axes, INT).reshape(places.shape())
+    return _with_nans(at, values, tensor, axes), mapped(at, Select(_1, _2, _1 < Const(size, INT)), first, places)
 
 
 @lowers(aten.median.default)
