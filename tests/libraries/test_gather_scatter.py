@@ -157,6 +157,24 @@ def test_scatter_is_xlas(case, added, mode):
     np.testing.assert_array_equal(read["t"], wanted)
 
 
+@pytest.mark.parametrize(("options", "remaps"), [({"remapOutOfBoundIndices": "true"}, True), ({}, False)])
+def test_a_number_out_of_its_dimension_is_0_where_that_is_asked_for_and_else_gives_zeros(options, remaps, mode):
+    """PopLibs' own test of numbers out of range, large and negative, has the option."""
+    begins = np.array([[1, 2], [0, 9], [2**31 - 1, 3], [-4, 1], [2, -(2**31)], [7, 8]])
+    graph, device = new_graph(4)
+    t = popops.createGatherInput(graph, INT, [3, 4], [1, 1], [0, 1])
+    graph.createHostWrite("t", t)
+    indices, prog = variable(graph, UNSIGNED_INT, [6, 2], "indices"), Sequence()
+    out = popops.gather(graph, t, indices, 1, [1, 2], [1, 1], [], [0, 1], prog, optionFlags=options)
+    values = numbers(INT, [3, 4], 11)
+    given = {"t": values, "indices": begins.astype(np.int64).astype(np.uint32)}
+    read, _ = run(graph, device, prog, given, {"out": out}, mode)
+    inside = (begins >= 0) & (begins < [3, 4])
+    row, column = np.where(inside, begins, 0).T
+    wanted = np.where(inside.all(1) | remaps, values[row, column], 0)
+    assert read["out"].reshape(-1).tolist() == wanted.tolist()
+
+
 def test_rows_that_are_scattered_may_be_those_of_the_operand():
     graph, device = new_graph(4)
     t, where = variable(graph, INT, [4, 3], "t"), variable(graph, UNSIGNED_INT, [2], "indices")

@@ -424,3 +424,14 @@ def test_a_transposed_view_is_reduced_as_what_it_views_is():
         close(read["out"], values.sum(0))
         vertices.append((graph.numVertices(), engine.getReport().execution.totalCycles.total))
     assert vertices[0] == vertices[1]
+
+
+@pytest.mark.parametrize("operation", [Operation.MUL, Operation.MIN, Operation.MAX, Operation.LOGICAL_AND, Operation.LOGICAL_OR])
+@pytest.mark.parametrize("shape", [[0, 4], [3, 4]])
+def test_only_sums_update_their_output_also_where_nothing_is_reduced(operation, shape):
+    """PopLibs checks it before it looks for elements, and its tests turn the update off for other operations."""
+    graph, _ = new_graph(4)
+    type = BOOL if operation in (Operation.LOGICAL_AND, Operation.LOGICAL_OR) else FLOAT
+    t, out = variable(graph, type, shape, "t"), variable(graph, type, [4], "out")
+    with pytest.raises(PoplibsError, match=f"only ADD, SQUARE_ADD and LOG_ADD are updated, got {operation.name}"):
+        popops.reduceWithOutput(graph, t, out, [0], ReduceParams(operation, True), Sequence())

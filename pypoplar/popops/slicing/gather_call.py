@@ -187,7 +187,8 @@ def gather(
     """Slices of `input` at indices that are known when the program runs, as a new tensor; `prog` is extended.
 
     Along an axis as ``numpy.take``: the dimensions of the indices stand in its place. Or as XLA's Gather. A window that goes
-    beyond the end goes on at the beginning; an index out of range gives zeros.
+    beyond the end goes on at the beginning; an index out of range gives zeros, but with the option ``remapOutOfBoundIndices``
+    it is 0 in the dimensions where it is out of range.
 
     Parameters
     ----------
