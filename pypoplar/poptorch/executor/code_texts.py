@@ -25,13 +25,13 @@ def code_texts(functions: Iterable[Any]) -> str:
     Libraries are known by their names. What a function computes at run time it may get anywhere else: files that it reads,
     variables of the environment.
     """
-    walk = _Walk()
+    walk = _CodeWalk()
     for function in functions:
         walk.add(function)
     return hashlib.sha256("\n".join(walk.told).encode()).hexdigest()
 
 
-class _Walk:
+class _CodeWalk:
     """Goes through functions and what they use, each once."""
 
     def __init__(self) -> None:
