@@ -47,7 +47,6 @@ CLASSES: dict[str, type] = {
 }
 """Those of which a file can make objects, with their methods."""
 ENUMERATIONS = {name: kind for name, kind in vars(enums).items() if isinstance(kind, type) and issubclass(kind, Enum) and len(kind)}
-DTYPES = {name: dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)}
 ALLOWED = "there are literals, lists, dicts, members such as poptorch.OutputMode.All, types such as torch.half, option classes"
 LONGEST = 60  # letters of an expression in a message
 OWN = "loadFromFile"
@@ -154,8 +153,8 @@ def _named(expression: ast.Attribute) -> Any:
     """A member of an enumeration, or a type of PyTorch."""
     name = _dotted(expression)
     match (name or "").split("."):
-        case ["torch", dtype] if dtype in DTYPES:
-            return DTYPES[dtype]
+        case ["torch", name] if isinstance(dtype := vars(torch).get(name), torch.dtype):
+            return dtype
         case ["poptorch", "enums", kind, member] | ["poptorch", kind, member] if kind in ENUMERATIONS:
             if member in ENUMERATIONS[kind].__members__:
                 return ENUMERATIONS[kind][member]
