@@ -15,7 +15,10 @@ from floors import FLOOR
 
 ROOT = Path(__file__).parents[1]
 PROJECT = ChangedTests(ROOT)
-WITHOUT_A_ROOM = {"tests/site", "tests/tutorials", "tests/test_law_examples.py", "tests/test_changed_tests.py"}
+WITHOUT_A_ROOM = {
+    *("tests/site", "tests/tutorials"),
+    *(f"tests/test_{name}.py" for name in ("changed_tests", "law_examples", "mutants")),
+}
 
 SMALL = {  # a house of five rooms, with tests of all that there is
     "pyproject.toml": """

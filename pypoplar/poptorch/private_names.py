@@ -14,7 +14,8 @@ NAMES = {
     "torch.utils._python_dispatch._disable_current_modes": "functions of the host run as PyTorch does, within a capture",
     "torch.export._trace": "it prints graphs that it cannot go on with, which is kept from users",
     "torch._export": "a logger by this name, kept quiet while a model is exported",
-    "torch._subclasses.fake_tensor": "a logger by this name, as well",
+    "torch._subclasses.fake_tensor.DataDependentOutputException": "why a capture ended, and a logger by the module's name",
+    "torch._subclasses.fake_tensor.DynamicOutputShapeException": "the same",
     "torch._subclasses.fake_impls.op_implementations_dict": "whether the CTC loss has shapes already",
     "torch._subclasses.fake_impls.register_op_impl": "the shapes of the CTC loss, which PyTorch has not",
     "torch._ops.OpOverload": "whether a node of a graph is an operation",
@@ -37,7 +38,7 @@ NAMES = {
     "torch.nn.Module._backward_pre_hooks": "the same",
     "torch.Tensor._backward_hooks": "the same of parameters",
     "torch.Tensor._post_accumulate_grad_hooks": "the same",
-    "torch.Tensor._version": "whether a state was changed in place since it was on the device",
+    "torch.UntypedStorage._cdata": "which values of a graph are views of one memory",
     "torch.utils.data.DataLoader._iterator": "processes that load are let go when a loader ends",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter._shutdown_workers": "and ended",
 }

@@ -12,8 +12,17 @@ from pypoplar.poptorch.private_names import NAMES, OPERATIONS
 
 ROOT = Path(__file__).parents[2]
 LISTED = {*NAMES, *(f"torch.ops.aten.{name}" for name in OPERATIONS)}
-OF_OBJECTS = (torch.nn.Linear(1, 1), torch.ops.aten.relu.default, torch.zeros(1), torch.utils.data.DataLoader([0]))
-OWN_TEXTS = {"_device_states", "_gradient", "_order_momentum_accum_type"}  # attributes and parts of names that are pypoplar's
+OF_OBJECTS = (
+    torch.nn.Linear(1, 1),
+    torch.ops.aten.relu.default,
+    torch.zeros(1),
+    torch.zeros(1).untyped_storage(),
+    torch.utils.data.DataLoader([0]),
+)
+OWN = {  # attributes and parts of names that are pypoplar's
+    *("_device_states", "_gradient", "_order_momentum_accum_type"),
+    *("_checkpoint", "_return_to"),  # of the engine
+}
 
 SOURCES = {
     path: ast.parse(path.read_text(encoding="utf-8"))
@@ -49,7 +58,7 @@ def paths(tree):
 
 def names(tree):
     """Names of what the source does not show the place of, without those that pypoplar has itself."""
-    return private_uses(tree, "torch").names - DEFINED - OWN_TEXTS
+    return private_uses(tree, "torch").names - DEFINED - OWN
 
 
 def inherited(tree, module):
