@@ -420,7 +420,7 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             self.training.save(Path(folder) / "model")
             self.training.destroy()
-            self.training = poptorch.load(Path(folder) / "model")
+            self.training = poptorch.load(Path(folder) / "model", run_code_of_file=True)
         model, optimizer = self.training.model, self.training._optimizer
         assert isinstance(model, Flowing)
         assert optimizer is not None

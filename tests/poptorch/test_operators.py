@@ -450,7 +450,7 @@ def test_a_copy_of_a_module_calls_its_own_functions(tmp_path):
     first, second = poptorch.inferenceModel(model), poptorch.inferenceModel(copied)
     assert (first(x).tolist(), second(x).tolist()) == ([2] * 3, [5] * 3)
     second.save(tmp_path / "model")
-    loaded = poptorch.load(tmp_path / "model")
+    loaded = poptorch.load(tmp_path / "model", run_code_of_file=True)
     loaded.model.factor = 7
     assert (first(x).tolist(), second(x).tolist(), loaded(x).tolist()) == ([2] * 3, [5] * 3, [7] * 3)
 
