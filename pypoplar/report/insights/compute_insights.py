@@ -183,7 +183,7 @@ def idle_worker_threads(report: Report) -> Insight | None:
     steps = execution.steps if execution is not None else ()
     of_threads = [step for step in steps if len(step.cyclesByTile) and len(step.activeCyclesByTile)]
     busy = sum(int(step.cyclesByTile.sum()) for step in of_threads)
-    if execution is None or not busy:
+    if execution is None or not busy or not execution.totalCycles.total:
         return None
     idle = 1 - sum(int(step.activeCyclesByTile.sum()) for step in of_threads) / busy
     savings = ComputeSavings.of(execution)

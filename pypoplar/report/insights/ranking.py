@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import asdict
+from attrs import asdict, evolve
 
 from pypoplar.report.insights.compute_insights import (
     dearest_vertex_type,
@@ -39,9 +39,11 @@ RULES: tuple[Callable[[Report], Insight | None], ...] = (
 def insights(report: Report) -> list[Insight]:
     """All findings that could save enough to be told, those that could save the most first.
 
-    What does not fit comes before all else; memory that has room comes last, as it costs no time.
+    What does not fit comes before all else; memory that has room comes last, as it costs no time. In a damaged profile a part may
+    take more than the whole, and counts as the whole.
     """
-    findings = [finding for rule in RULES if (finding := rule(report)) is not None and finding.share >= TOLD]
+    found = [finding for rule in RULES if (finding := rule(report)) is not None and finding.share >= TOLD]
+    findings = [finding if finding.of_memory or finding.share <= 1 else evolve(finding, share=1.0) for finding in found]
     return sorted(findings, key=lambda finding: (_place(finding), -finding.share))
 
 

@@ -74,7 +74,7 @@ def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
 
 def achieved(execution: Execution, target: ReportTarget) -> float:
     """Floating-point operations of all runs per second."""
-    seconds = execution.totalCycles.total / target.clockFrequency
+    seconds = execution.totalCycles.total / target.clockFrequency if target.clockFrequency else 0.0
     return execution.flops / seconds if seconds else 0.0
 
 
