@@ -117,7 +117,7 @@ class PoplarExecutor:
         try:
             outputs = built.compiled.run(leaves)
             if built.states is not None or built.joint.buffers:
-                self._read(built)
+                self._read(built, tensors_of(self._module))
             results = unflatten(built.joint.structure, outputs)
             if built.states is not None:
                 built.states.stepped()
@@ -235,8 +235,7 @@ class PoplarExecutor:
         built = self._compiled("copyWeightsToHost")
         if not self._on_device:  # nothing has been written to the device yet
             self.copyWeightsToDevice()
-        self._tensors()
-        self._read(built)
+        self._read(built, self._tensors())
 
     def copyWeightsToHostIfNeeded(self) -> bool:
         """Whether the module lacked the device's weights: False, since it has them after each call."""
@@ -461,9 +460,8 @@ class PoplarExecutor:
             built.states.undo()
         built.compiled.end()
 
-    def _read(self, built: Built) -> None:
-        """Give the module what the device has."""
-        tensors = tensors_of(self._module)
+    def _read(self, built: Built, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Give the module's parameters and buffers what the device has."""
         values = {name: value.reshape(tensors[name].shape).to(tensors[name].dtype) for name, value in built.compiled.read().items()}
         self._reading = True
         built.compiled.give(values, tensors)
