@@ -40,6 +40,7 @@ ROWS = (
     "networks",
     "transformer",
     "torch_models",
+    "large_networks",
 )
 
 
