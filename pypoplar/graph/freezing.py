@@ -29,7 +29,7 @@ def freeze(
     lines, location = np.unique(rows.location, return_inverse=True)
     rows = attrs.evolve(rows, location=location.astype(np.int32))
     places = tuple(vertices.locations.location(number) for number in lines.tolist())
-    whole, mapped, runs = variables.freeze(), mapping.freeze(variables.bounds()), None
+    whole, mapped, runs = variables.freeze(), mapping.freeze(), None
     if len(vertices.constants):
         placed = vertices.constants.place(whole, rows.tile, places, rows.location)
         whole, mapped, runs = placed.variables, joined(mapped, placed.mapping), placed.runs

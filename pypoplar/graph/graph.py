@@ -121,7 +121,7 @@ class Graph(ShownInNotebooks):
         self._tiles = Tiles(target)
         self._locations = LocationTable()
         self._variables = Variables(self, self._locations)
-        self._mapping = MappingTable()
+        self._mapping = MappingTable(self._variables)
         self._vertices = VertexTable(self._variables, self._locations)
         self._registry = CodeletRegistry()
         self._kinds: dict[Any, NumberedCodelet] = {}
@@ -584,6 +584,30 @@ class Graph(ShownInNotebooks):
             If elements have no tile.
         """
         return self._tiles.pieces_of_mapping(tensor, *self._mapping.pieces_of(self._own(tensor)), True)
+
+    def place_pieces(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s) -> None:
+        """What `setTileMapping` does, of arrays as `mapped_pieces` gives them (not part of Poplar).
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+        begin, end, tile:
+            Three arrays of one length: elements ``[begin, end)`` of the flattened tensor go to `tile`. No element is named twice.
+
+        Raises
+        ------
+        InvalidTileMapping
+            For a tile that the graph does not have, and for elements on two tiles.
+        PoplarIndexError
+            If a range goes beyond the tensor.
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
+        placed = self._own(tensor)
+        tiles = self._tiles.check_many(tile, len(tile), f"the pieces of {tensor._described()}")
+        self._tiles.check_pieces(placed, begin, end, tiles)
+        self._mapping.place_pieces(placed, begin, end, tiles)
 
     def elements_without_tile(self, tensor: Tensor) -> int:
         """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar).

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted, sorting_order
+from pypoplar.arrays.groups import counted, opens, sorting_order
 from pypoplar.arrays.interval_algebra import join_touching, paint
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.variables import Variables
 from pypoplar.notebook import ShownInNotebooks
 
 Intervals: TypeAlias = "Iterable[Interval | tuple[int, int]]"
@@ -38,16 +40,29 @@ class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
         self.complete = complete
 
 
+_NOTHING = (np.zeros(0, np.int64),) * 3
 _FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
 
 
+Pieces: TypeAlias = tuple[Int64s, Int64s, Int64s]
+"""Arrays of begins, ends and values."""
+
+
 class MappingTable:
-    """A log of (begin, end, tile) over element ids in which later entries win; read by painting it."""
+    """The tile of each element: a log of (begin, end, tile) over element ids in which later entries win.
 
-    __slots__ = ("_log",)
+    It is read variable by variable: what has been noted since is sorted by variable, and painted over what the variable had, so
+    that a question looks at the variables that it is about, and at each entry once.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_log", "_noted", "_painted", "_painting", "_variables")
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
         self._log = array("q")
+        self._noted: dict[int, list[Int64s]] = {}  # by the number of a variable: rows that are not painted yet
+        self._painting = Lock()
+        self._painted: dict[int, Pieces] = {}  # likewise: sorted pieces, joined where they touch
 
     def place(self, tensor: Tensor, tile: int) -> None:
         """Put all elements of the tensor on one tile, which exists."""
@@ -79,12 +94,12 @@ class MappingTable:
     def _append(self, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         self._log.frombytes(np.column_stack((begin, end, tile)).astype(np.int64, copy=False).tobytes())
 
-    def pieces_of(self, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
+    def pieces_of(self, tensor: Tensor) -> Pieces:
         """Flattened ranges (begin, end, tile) of the tensor that have a tile, in flattened order, joined where they touch."""
         runs = tensor._run_list()
         if len(runs) == 0:
             return runs.start, runs.start, runs.start
-        begin, end, tile = self._painted(*runs.bounds())
+        begin, end, tile = self._of(tensor.variable_numbers())
         low, pieces = _met(runs, begin, end)
         if pieces.sum() > 2 * runs.elements():
             runs = runs.unit_steps()
@@ -101,19 +116,50 @@ class MappingTable:
 
     def repeat(self, low: int, high: int, start: int) -> None:
         """Map as many elements from `start` on as the elements ``[low, high)`` are."""
-        begin, end, tile = self._painted(low, high)
-        self._append(np.maximum(begin, low) - low + start, np.minimum(end, high) - low + start, tile)
+        begin, end, tile = self._of(range(self._variables.number_of(low), self._variables.number_of(high - 1) + 1))
+        met = slice(np.searchsorted(end, low, "right"), np.searchsorted(begin, high))
+        self._append(np.maximum(begin[met], low) - low + start, np.minimum(end[met], high) - low + start, tile[met])
 
-    def _painted(self, low: int = 0, high: int | None = None) -> tuple[Int64s, Int64s, Int64s]:
-        """The mapping of the elements ``[low, high)``; intervals may reach beyond."""
-        log = np.array(self._log, dtype=np.int64).reshape(-1, 3)
-        if high is not None:
-            log = log[(log[:, 0] < high) & (log[:, 1] > low)]
-        return paint(log[:, 0], log[:, 1], log[:, 2])
+    def _of(self, variables: Sequence[int]) -> Pieces:
+        """The mapping of all elements of some variables, whose numbers ascend."""
+        with self._painting:  # graphs are compiled by several threads
+            self._sort()
+            noted = [number for number in variables if number in self._noted]
+            if noted:
+                self._paint(noted)
+        if len(variables) == 1:
+            return self._painted.get(variables[0], _NOTHING)
+        begin, end, tile = zip(_NOTHING, *(self._painted.get(number, _NOTHING) for number in variables), strict=True)
+        return np.concatenate(begin), np.concatenate(end), np.concatenate(tile)
 
-    def freeze(self, variable_first: Int64s) -> FrozenMapping:
+    def _paint(self, variables: list[int]) -> None:
+        """Paint what was noted of some variables over what they have."""
+        had = [np.column_stack(self._painted[number]) for number in variables if number in self._painted]
+        rows = np.concatenate([*had, *(each for number in variables for each in self._noted.pop(number))])
+        first = self._variables.bounds()[variables]
+        begin, end, tile = join_touching(*paint(rows[:, 0], rows[:, 1], rows[:, 2]), first)
+        cuts = np.searchsorted(begin, first[1:])
+        pieces = zip(*(np.split(column, cuts) for column in (begin, end, tile)), strict=True)
+        self._painted.update(zip(variables, pieces, strict=True))
+
+    def _sort(self) -> None:
+        """Sort what was noted by variable."""
+        if not self._log:
+            return
+        rows = np.array(self._log, dtype=np.int64).reshape(-1, 3)
+        del self._log[:]
+        rows = rows[rows[:, 1] > rows[:, 0]]
+        variable = self._variables.numbers_of(rows[:, 0])
+        order = sorting_order(variable)
+        if order is not None:
+            rows, variable = rows[order], variable[order]
+        first = np.flatnonzero(opens(variable))
+        for number, own in zip(variable[first].tolist(), np.split(rows, first[1:]), strict=False):
+            self._noted.setdefault(number, []).append(own)
+
+    def freeze(self) -> FrozenMapping:
         """Intervals are joined within a variable only."""
-        return FrozenMapping(*join_touching(*self._painted(), variable_first))
+        return FrozenMapping(*self._of(range(len(self._variables.names))))
 
 
 def _met(runs: RunList, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:

@@ -134,6 +134,11 @@ class Tiles:
                 else:
                     bounds.extend((*bounds_of(interval, f"an interval of tile {tile}"), number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
+        self.check_pieces(tensor, begin, end, tiles)
+        return begin, end, tiles
+
+    def check_pieces(self, tensor: Tensor, begin: Int64s, end: Int64s, tiles: Int64s) -> None:
+        """`PoplarIndexError` for ranges beyond the tensor, `InvalidTileMapping` for elements on several of the target's tiles."""
         bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
         if len(bad):
             raise PoplarIndexError(
@@ -141,7 +146,6 @@ class Tiles:
                 f"of {tensor.numElements()} elements"
             )
         self._check_apart(tensor, begin, end, tiles)
-        return begin, end, tiles
 
     def _check_apart(self, tensor: Tensor, begin: Int64s, end: Int64s, tiles: Int64s) -> None:
         """`InvalidTileMapping` if intervals of different tiles share elements."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat, concat_slices
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
@@ -37,8 +38,7 @@ def add_where_sums_lie(graph: Graph, cs: ComputeSet, partials: Tensor, total: Te
     """Vertices of a compute set that add up `partials` over dimension 0, each element of `total` on its own tile."""
     rows, flat = partials.reshape([partials.dim(0), total.numElements()]), total.flatten()
     vertexType = templateVertex("poplin::ReduceAdd", total.elementType(), partials.elementType())
-    for tile, regions in enumerate(graph.getTileMapping(total)):
-        if not regions:
-            continue
-        fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat(flat.slices(regions))}
+    for tile, begin, end in TileRegions.of(graph, total).by_tile():
+        regions = list(zip(begin.tolist(), end.tolist(), strict=True))
+        fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat_slices(flat, begin, end)}
         graph.setTileMapping(graph.addVertex(cs, vertexType, fields), tile)

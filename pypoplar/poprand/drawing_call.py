@@ -15,6 +15,7 @@ from pypoplar.popops.elements.element_vertices import add_vertices_on_tiles
 from pypoplar.poputil.arguments import check_call, check_operands, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.types import FLOAT, UNSIGNED_INT, ElementType
@@ -108,7 +109,7 @@ class DrawingCall:
             cs,
             templateVertex(f"poprand::{vertex}", out.elementType()),
             {"out": flat, **dict(zip(inputs or {}, others, strict=True))},
-            top.getTileMapping(flat),
+            TileRegions.of(top, flat),
             edges={"seed": seed},
             values={"seedModifier": self.modifier, **values},
             tile_field="tile",

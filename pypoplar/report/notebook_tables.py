@@ -208,7 +208,7 @@ def graph_html(graph: Graph) -> str:
     first = np.array(variables.first, np.int64)
     sizes = np.diff(first) * widths
     constants = list(variables.constants)
-    mapping = graph._mapping.freeze(first)
+    mapping = graph._mapping.freeze()
     owner = np.searchsorted(first, mapping.begin, "right") - 1
     held = np.bincount(mapping.tile, (mapping.end - mapping.begin) * widths[owner], tiles).astype(np.int64)
     seen = graph.getTarget().getNumTiles()

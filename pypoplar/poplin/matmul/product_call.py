@@ -20,6 +20,7 @@ from pypoplar.poputil.arguments import check_operands, check_own, check_writeabl
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_as
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.target import Target
@@ -114,7 +115,7 @@ class ProductCall:
         """The sums of no products are zeros."""
         if out is None:
             out = self.graph.addVariable(self.params.result, self.shape, self.debug or "")
-        if not self.graph.getTileMapping(out, False).complete:
+        if self.graph.elements_without_tile(out):
             mapTensorLinearly(self.graph, out)
         if out.numElements():
             zero(self.graph, out, self.prog, self.debug)
@@ -153,7 +154,7 @@ class ProductCall:
         """The product in `out`, if there is one and it is not there yet."""
         if out is None:
             return product
-        if not self.graph.getTileMapping(out, False).complete:
-            self.graph.setTileMapping(out, self.graph.getTileMapping(product))
+        if self.graph.elements_without_tile(out):
+            place_as(self.graph, out, product)
         self.prog.add(Copy(product, out))
         return out

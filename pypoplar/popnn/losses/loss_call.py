@@ -19,7 +19,7 @@ from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
-from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces, place_on
+from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces, place_as, place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
 from pypoplar.types import FLOAT, HALF, UNSIGNED_INT, ElementType
@@ -267,9 +267,9 @@ def _begin_with_words(graph: Graph, halves: Tensor) -> bool:
 
 def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: Tensor) -> None:
     """Results without tiles go where the outputs are."""
-    if not graph.getTileMapping(deltas, False).complete:
-        graph.setTileMapping(deltas, graph.getTileMapping(modelOutputs))
-    if not graph.getTileMapping(loss, False).complete:
+    if graph.elements_without_tile(deltas):
+        place_as(graph, deltas, modelOutputs)
+    if graph.elements_without_tile(loss):
         place_on(graph, loss, row_tiles(graph, deltas))
 
 

@@ -18,7 +18,7 @@ from pypoplar.popops.reduction.local_plan import ReduceTypes, plan_local
 from pypoplar.popops.reduction.reduce_plan import MESSAGE, Results, sync_cycles
 from pypoplar.popops.reduction.tile_holdings import holdings_of
 from pypoplar.poputil.cycles import ceiling, share_of_worker
-from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions, mapped_pieces
 from pypoplar.types import FLOAT, HALF
 
 SHORT = 24  # elements of a row up to which nobody else can be quicker: the syncs alone take longer
@@ -57,8 +57,7 @@ def _rows_cycles(graph: Graph, out: Tensor, groups: RowGroups, stable: bool) -> 
 def _spread_cycles(graph: Graph, rows: Tensor, out: Tensor, steps: SoftmaxSteps) -> int:
     """Reductions by their plans; operations with the sums of rows that each tile gathers, for each of its elements."""
     target, type = graph.getTarget(), out.elementType()
-    mapping = graph.getTileMapping(out)
-    most = max(sum(region.size() for region in regions) for regions in mapping)
+    most = TileRegions.of(graph, out).most()
     holdings = holdings_of(graph, out, [1])
     cycles = 0
     for operation in steps.reductions:

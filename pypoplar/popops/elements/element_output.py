@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.arguments import check_debug, check_graph, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
@@ -77,12 +80,12 @@ def output_like(graph: Graph, inputs: Sequence[Tensor], outputType: ElementType,
 
 def first_tile(graph: Graph, tensor: Tensor) -> int:
     """The first tile that holds elements of a tensor; 0 of an empty one, `InvalidTileMapping` where one has no tile."""
-    return next((tile for tile, regions in enumerate(graph.getTileMapping(tensor)) if regions), 0)
+    _, _, tile = graph.mapped_pieces(tensor)
+    return int(tile.min()) if len(tile) else 0
 
 
 def _spread(graph: Graph, tensor: Tensor) -> tuple[int, int, int]:
     """How a tensor is spread: elements of the fullest tile, tiles (negative) and pieces."""
     simple, _ = graph.reorderToSimplify(tensor)
-    held = [regions for regions in graph.getTileMapping(simple) if regions]
-    most = max((sum(region.size() for region in regions) for regions in held), default=0)
-    return most, -len(held), sum(map(len, held))
+    regions = TileRegions.of(graph, simple)
+    return regions.most(), -int(np.count_nonzero(regions.elements())), len(regions)

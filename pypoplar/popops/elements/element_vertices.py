@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import distinct, opens
-from pypoplar.arrays.intervals import Interval
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat_slices
 from pypoplar.poputil.arguments import check_writeable
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 
 
 def add_element_vertices(
@@ -40,9 +40,9 @@ def add_element_vertices(
     # In the order of memory a tile's elements are one piece, whatever the view of them.
     out, others = graph.reorderToSimplify(out, [operands[name] for name in names])
     views = {written: out, **dict(zip(names, others, strict=True))}
-    mapping = graph.getTileMapping(out)
     cs = computeSet if isinstance(computeSet, ComputeSet) else graph.addComputeSet(computeSet)
-    add_vertices_on_tiles(graph, cs, vertexType, views, mapping, edges={**single, **(edges or {})}, values=values)
+    regions = TileRegions.of(graph, out)
+    add_vertices_on_tiles(graph, cs, vertexType, views, regions, edges={**single, **(edges or {})}, values=values)
     return cs
 
 
@@ -51,17 +51,17 @@ def add_vertices_on_tiles(
     computeSet: ComputeSet,
     vertexType: str | type[Vertex],
     views: Mapping[str, Tensor],
-    mapping: Sequence[Sequence[Interval]],
+    regions: TileRegions,
     *,
     edges: Mapping[str, Tensor] | None = None,
     values: Mapping[str, float | bool] | None = None,
     tile_field: str | None = None,
 ) -> None:
-    """Add a MultiVertex of `vertexType` to each tile of a mapping: `views` are flat tensors of which it has the tile's regions.
+    """Add a MultiVertex of `vertexType` to each tile that has regions: `views` are flat tensors of which it gets those.
 
     `edges` are connected to every vertex as they are, `values` are plain fields; `tile_field` is one that gets the tile's number.
     """
-    for tiles, begin, end in _alike(mapping):
+    for tiles, begin, end in _alike(regions):
         count = len(tiles)
         rows = {name: concat_slices(view, begin, end).reshape([count, -1]) for name, view in views.items()}
         every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in (edges or {}).items()}
@@ -69,13 +69,12 @@ def add_vertices_on_tiles(
         graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {}), **places}, tiles)
 
 
-def _alike(mapping: Sequence[Sequence[Interval]]) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+def _alike(regions: TileRegions) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
     """The tiles that hold something, those with as many elements together: tiles, and begins and ends of all their regions."""
-    regions = [(*region, tile) for tile, held in enumerate(mapping) for region in held]
-    begin, end, tile = np.array(regions, np.int64).reshape(-1, 3).T
-    size = np.bincount(tile, end - begin, len(mapping)).astype(np.int64)
-    order = np.argsort(size[tile], kind="stable")
+    begin, end, tile = regions.begin, regions.end, regions.tile
+    held = regions.elements()[tile]
+    order = np.argsort(held, kind="stable")
     begin, end, tile = begin[order], end[order], tile[order]
-    bounds = np.append(np.flatnonzero(opens(size[tile])), len(tile))
+    bounds = np.append(np.flatnonzero(opens(held[order])), len(tile))
     for first, last in pairwise(bounds.tolist()):
         yield distinct(tile[first:last]), begin[first:last], end[first:last]

@@ -18,6 +18,7 @@ from pypoplar.poputil.arguments import check_codelet, check_compute_set, check_o
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.types import HALF, ElementType
@@ -174,7 +175,7 @@ class _Filling:
         tiles = [*([[]] * self._tile(tile)), self._whole() if regions is None else regions] if tile is not None else mapping
         assert tiles is not None
         by_tile = self._checked(tiles)
-        add_vertices_on_tiles(self.graph, cs, vertex, {"out": self.t.flatten()}, by_tile, values=values)
+        add_vertices_on_tiles(self.graph, cs, vertex, {"out": self.t.flatten()}, TileRegions.listed(by_tile), values=values)
 
     def _whole(self) -> list[Interval]:
         return [Interval(0, self.t.numElements())]

@@ -47,6 +47,7 @@ from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions, place_as
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
@@ -415,14 +416,14 @@ class ReduceCall:
         if out is None:
             given, placed = self.graph.addVariable(self.out_type, self.shape, self.debug), False
         else:
-            given, placed = out, self.graph.getTileMapping(out, False).complete
+            given, placed = out, self.graph.elements_without_tile(out) == 0
         if outputs == 0:
             return given
         if self.in_.numElements() == 0:
             self._start(css, given, placed)
         elif self._copies and isinstance(self.prog, Sequence):
             if not placed:
-                self.graph.setTileMapping(given, self.graph.getTileMapping(self.in_))
+                place_as(self.graph, given, self.in_)
             self.prog.add(Copy(self.in_.reshape(given.shape()), given))
         else:
             self._reduce(css, given.flatten(), placed, number)
@@ -481,7 +482,7 @@ class ReduceCall:
 
     def _most_outputs(self, out: Tensor) -> int:
         """Of the tile that has most."""
-        return max(sum(region.size() for region in regions) for regions in self.graph.getTileMapping(out))
+        return TileRegions.of(self.graph, out).most()
 
 
 def any_true(name: str, graph: Graph, flags: Tensor, prog: Sequence, debug: str) -> Tensor:

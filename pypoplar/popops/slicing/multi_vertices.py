@@ -13,6 +13,7 @@ from pypoplar.popops.slicing.slice_arguments import Extent
 from pypoplar.popops.slicing.slice_cycles import expected_in_range
 from pypoplar.popops.slicing.sliceable_layout import ATOM, sliceable_tensor, start_tile
 from pypoplar.poputil.cycles import ceiling, share_of_worker
+from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute
 from pypoplar.program import Sequence as Steps
@@ -103,7 +104,7 @@ class UnplannedTable:
 def spread_table(graph: Graph, t: Tensor, dim: int, proportion: float, prog: Steps, debug: str) -> Tensor:
     """`t`, or a copy with all entries on each of many tiles, if too much would have to move to the tiles of its first entry."""
     first, last = t.slice(0, 1, dim).flatten(), t.slice(t.dim(dim) - 1, t.dim(dim), dim).flatten()
-    held = max((sum(region.size() for region in regions) for regions in graph.getTileMapping(first)), default=0)
+    held = TileRegions.of(graph, first).most()
     target = graph.getTarget()
     too_much = held * t.dim(dim) * t.elementType().size > target.getBytesPerTile() * proportion
     if not too_much or held <= ceiling(first.numElements(), target.getNumTiles()):
