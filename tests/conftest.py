@@ -17,7 +17,7 @@ pytest_plugins = ["pytester", "changed_option"]
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
 def pytest_configure(config):
     """Under the profile `ci` every commit draws examples of its own."""
-    if PROFILE == "ci" and config.option.hypothesis_seed is None:
+    if PROFILE == "ci" and config.getoption("hypothesis_seed", "no plugin") is None:
         config.option.hypothesis_seed = commit_seed(config.rootpath)
 
 

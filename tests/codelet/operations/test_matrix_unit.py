@@ -183,7 +183,8 @@ OVERLAPPING = vertex(
 def test_an_element_that_is_written_and_read_is_read_as_the_loops_find_it(o, p, q, s, seed):
     x = np.random.default_rng(seed).integers(-3, 4, 60).astype(np.float32)
     found = run(OVERLAPPING, x=x, o=o, p=p, q=q, s=s)
-    ipu.multiply_accumulate(x[o:], x[p:], x[q:], 3, 4, 5, a_stride=s, b_stride=s)
+    with np.errstate(over="ignore", invalid="ignore"):  # sums that are added up again and again leave the numbers
+        ipu.multiply_accumulate(x[o:], x[p:], x[q:], 3, 4, 5, a_stride=s, b_stride=s)
     np.testing.assert_array_equal(found.fields["x"], x)
 
 
