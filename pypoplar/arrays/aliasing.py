@@ -71,7 +71,7 @@ def has_duplicates(runs: RunList) -> bool:
         return True
     last = runs.start + (runs.count - 1) * runs.step
     low, high = np.minimum(runs.start, last), np.maximum(runs.start, last) + 1
-    order = np.argsort(low, kind="stable")
+    order = runs.memory_order() if (runs.step == 1).all() else np.argsort(low, kind="stable")
     if (low[order][1:] >= high[order][:-1]).all():
         return False
     ids = runs.ids()

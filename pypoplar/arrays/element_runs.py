@@ -14,13 +14,15 @@ from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
 class RunList:
     """Runs with the position of each one's first element in the flattened view; ``first[-1]`` is the number of elements."""
 
-    __slots__ = ("count", "first", "start", "step")
+    __slots__ = ("_order", "_single", "count", "first", "start", "step")
 
     def __init__(self, start: Int64s, count: Int64s, step: Int64s) -> None:
         self.start = start
         self.count = count
         self.step = step
         self.first = offsets(count)
+        self._single: RunList | None = None
+        self._order: Int64s | None = None
 
     def elements(self) -> int:
         """How many elements all runs have together."""
@@ -68,10 +70,29 @@ class RunList:
         step[-1] = step[-1] if count[-1] > 1 else 1
         return RunList(start, count, step)
 
+    def moved(self, by: int) -> RunList:
+        """The same view of elements that lie so much further on."""
+        runs = RunList.__new__(RunList)
+        runs.start, runs.count, runs.step, runs.first = self.start + by, self.count, self.step, self.first
+        runs._order = self._order
+        runs._single = None if self._single is None else self._single.moved(by)
+        return runs
+
+    def memory_order(self) -> Int64s:
+        """The order of the runs by where they begin; it is found once."""
+        if self._order is None:
+            self._order = np.argsort(self.start, kind="stable")
+        return self._order
+
     def unit_steps(self) -> RunList:
-        """The same view in runs of step 1 only."""
+        """The same view in runs of step 1 only; they are made once."""
         if (self.step == 1).all():
             return self
+        if self._single is None:
+            self._single = self._unit_steps()
+        return self._single
+
+    def _unit_steps(self) -> RunList:
         times = np.where(self.step == 1, 1, self.count)
         owner = np.repeat(np.arange(len(self.start)), times)
         start = self.start[owner] + counted(times) * self.step[owner]

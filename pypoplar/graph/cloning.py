@@ -88,6 +88,8 @@ def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: C
     shape = (copies, *tensor._shape)
     if tensor._strides is not None:
         return variable._strided(first[0] + tensor._offset - low, shape, (high - low, *tensor._strides))
+    if copies == 1:
+        return variable._scattered(runs.moved(first[0] - low), shape)
     start = np.concatenate([runs.start - low + begin for begin in first])
     return variable._scattered(RunList(start, np.tile(runs.count, copies), np.tile(runs.step, copies)), shape)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, touching_as_one
+from pypoplar.arrays.element_runs import RunList, join
 from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -65,18 +65,20 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
         if other.numElements() != reference.numElements():
             raise TensorShapeError(f"{other._described()} and {reference._described()} have different numbers of elements")
     runs = reference._run_list().unit_steps()
-    order = np.argsort(runs.start, kind="stable")
+    order = runs.memory_order()
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [view.flatten() for view in others]
-    begin, end = runs.first[:-1][order], runs.first[1:][order]
-    memory = touching_as_one(RunList(runs.start[order], runs.count[order], runs.step[order]), reference._bounds())
-    first = reference._scattered(memory, (memory.elements(),)) if len(memory) == 1 else reference._of_ids(memory.ids())
-    return first, [_in_order(view, begin, end) for view in others]
+    return _in_order(reference, runs, order), [_in_order(view, runs, order) for view in others]
 
 
-def _in_order(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:
-    pieces, _ = tensor._run_list().cut(begin, end)
-    return tensor._of_ids(RunList(pieces.start, pieces.count, pieces.step).ids())
+def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:
+    """What a tensor has where a reference has its runs, these in an order."""
+    runs = tensor._run_list()
+    if np.array_equal(runs.first, reference.first):
+        pieces = RunList(runs.start[order], runs.count[order], runs.step[order])
+    else:
+        pieces, _ = runs.cut(reference.first[:-1][order], reference.first[1:][order])
+    return tensor._scattered(join([pieces], tensor._bounds()), (tensor.numElements(),))
 
 
 def unbroadcast(tensor: Tensor) -> Tensor | None:

@@ -20,7 +20,7 @@ import numpy as np
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress, interleaved
+from pypoplar.arrays.element_runs import RunList, compress, interleaved, join
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -254,10 +254,13 @@ class Tensor(WithoutValues, ShownInNotebooks):
         cut = (*shape[:dimension], end - begin, *shape[dimension + 1 :])
         if self._strides is not None:
             return self._strided(self._offset + begin * self._strides[dimension], cut, self._strides)
-        if prod(shape[:dimension]) == 1:
-            inner = prod(shape[dimension + 1 :])
+        outer, inner = prod(shape[:dimension]), prod(shape[dimension + 1 :])
+        if outer == 1:
             return self._scattered(self._run_list().part(begin * inner, end * inner), cut)
-        return self._of_ids(self._ids()[(slice(None),) * dimension + (slice(begin, end),)])
+        if prod(cut) == 0:
+            return self._strided(0, cut, strides.row_major(cut))
+        rows = np.arange(outer) * (shape[dimension] * inner)
+        return self._scattered(join([self._run_list().cut(rows + begin * inner, rows + end * inner)[0]], self._bounds()), cut)
 
     def _wrong_part(self, begin: int, end: int, dimension: int, asked: str) -> str:
         what = f"is out of range for dimension {dimension} of size {self._shape[dimension]} of {self._described()}"

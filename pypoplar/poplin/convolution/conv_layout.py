@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import SUMMED, ConvolutionPlan
 from pypoplar.poplin.convolution.conv_views import result_view, with_lanes
 from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis
+from pypoplar.poputil.placement.row_layout import RowLayout, shared_rows
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 
 
@@ -77,27 +77,31 @@ def map_convolution_output(graph: Graph, plan: ConvolutionPlan, output: Tensor) 
     if plan.empty:
         mapTensorLinearly(graph, output)
     else:
-        map_sums(graph, plan, result_view(plan.form, output))
+        sums = result_view(plan.form, output)
+        layout_of_sums(plan).map(graph, sums.reshape([sums.numElements() // sums.dim(5), sums.dim(5)]))
 
 
-def map_sums(graph: Graph, plan: ConvolutionPlan, sums: Tensor) -> None:
-    """Map [groups, batch, 3 axes, output channels] to the tiles that have partial sums of them, each a part of the positions."""
+def layout_of_sums(plan: ConvolutionPlan) -> RowLayout:
+    """How sums lie: rows are positions [groups, batch, 3 axes], columns output channels.
+
+    They are on the tiles that have partial sums of them, each has a part of the positions.
+    """
     cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
-    block: Int64s = np.zeros(1, np.int64)
-    for size, dimension in zip(sums.shape()[:5], range(5), strict=True):
-        block = np.add.outer(block, _part(np.arange(size), cuts[dimension]) * steps[dimension]).ravel()
-    _map_rows(graph, sums, block, sharers(plan, SUMMED), cuts[9], steps[9])
+    return RowLayout(shared_rows(blocks_of_outputs(plan, np.zeros(1, np.int64)), sharers(plan, SUMMED)), cuts[9], steps[9])
 
 
-def map_partials(graph: Graph, plan: ConvolutionPlan, partials: Tensor) -> None:
-    """Map partial sums [parts of channels, and of 3 kernel axes, groups, batch, 3 axes, output channels] where they are made."""
+def layout_of_partials(plan: ConvolutionPlan) -> RowLayout:
+    """How partial sums lie, where they are made: rows are [parts that are summed, groups, batch, 3 axes], columns as of sums."""
     cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
-    block: Int64s = np.zeros(1, np.int64)
-    for size, dimension in zip(partials.shape()[:4], (8, 5, 6, 7), strict=True):
-        block = np.add.outer(block, np.arange(size) * steps[dimension]).ravel()
-    for size, dimension in zip(partials.shape()[4:9], range(5), strict=True):
-        block = np.add.outer(block, _part(np.arange(size), cuts[dimension]) * steps[dimension]).ravel()
-    _map_rows(graph, partials, block, np.zeros(1, np.int64), cuts[9], steps[9])
+    return RowLayout(blocks_of_outputs(plan, numbers_of_parts(plan, SUMMED)), cuts[9], steps[9])
+
+
+def blocks_of_outputs(plan: ConvolutionPlan, first: Int64s) -> Int64s:
+    """The tile of each position [groups, batch, 3 axes], from each of some first tiles on; of the first output channels."""
+    cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
+    for dimension, size in enumerate((plan.shape.groups, plan.shape.batch, *plan.shape.outputs)):
+        first = np.add.outer(first, _part(np.arange(size), cuts[dimension]) * steps[dimension]).ravel()
+    return first
 
 
 def _nearest_output(trim: TrimmedAxis, size: int) -> Int64s:
@@ -117,30 +121,18 @@ def _part(place: Int64s, cuts: list[int]) -> Int64s:
 
 def sharers(plan: ConvolutionPlan, dimensions: tuple[int, ...]) -> Int64s:
     """By how much the numbers of the tiles that use the same elements differ: those that have other parts of these dimensions."""
+    return np.sort(numbers_of_parts(plan, dimensions))
+
+
+def numbers_of_parts(plan: ConvolutionPlan, dimensions: tuple[int, ...]) -> Int64s:
+    """The same in the order of the parts."""
     steps = plan.partition.steps()
     numbers: Int64s = np.zeros(1, np.int64)
     for dimension in dimensions:
         numbers = np.add.outer(numbers, np.arange(plan.partition.parts[dimension]) * steps[dimension]).ravel()
-    return np.sort(numbers)
+    return numbers
 
 
 def _map_rows(graph: Graph, view: Tensor, block: Int64s, sharing: Int64s, cuts: list[int], step: int) -> None:
     """Map a view [rows, channels]: the rows of a part of the channels in equal parts on the tiles that share their block."""
-    rows = view.reshape([len(block), cuts[-1]])
-    order = np.argsort(block, kind="stable")
-    _, start, number, count = np.unique(block[order], return_index=True, return_inverse=True, return_counts=True)
-    rank = np.arange(len(block)) - start[number]
-    tile = np.empty_like(block)
-    few, more = np.divmod(count[number], len(sharing))  # rows of each tile; so many tiles have one more
-    beyond = rank - more * (few + 1)
-    share = np.where(beyond < 0, rank // (few + 1), more + beyond // np.maximum(few, 1))
-    tile[order] = block[order] + sharing[share]
-    begins = np.flatnonzero(np.concatenate(([True], tile[1:] != tile[:-1])))
-    ends = np.append(begins[1:], len(tile)).tolist()
-    owners = tile[begins].tolist()
-    for part in range(len(cuts) - 1):
-        width = cuts[part + 1] - cuts[part]
-        mapping: dict[int, list[Interval]] = {}
-        for owner, begin, end in zip(owners, begins.tolist(), ends, strict=True):
-            mapping.setdefault(owner + part * step, []).append(Interval(begin * width, end * width))
-        graph.setTileMapping(rows.slice(cuts[part], cuts[part + 1], 1).flatten(), mapping)
+    RowLayout(shared_rows(block, sharing), cuts, step).map(graph, view.reshape([len(block), cuts[-1]]))

@@ -19,7 +19,7 @@ from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import HALF
 
-SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
+SUMMED = (8, 5, 6, 7)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
 LANES = 4  # channels that the vertical multiply-accumulate and the outer product take together
 KINDS = {"VMAC": "a kernel for each channel", "OUTER_PRODUCT": "products of one channel"}  # of vertices without the matrix unit

@@ -14,7 +14,7 @@ from pypoplar.codelet.language.fields import NEAREST
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.poplin.convolution.conv_layout import map_partials
+from pypoplar.poplin.convolution.conv_layout import layout_of_partials
 from pypoplar.poplin.convolution.conv_partition import AxisWindow
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_sums import add_up
@@ -22,6 +22,7 @@ from pypoplar.poplin.convolution.conv_views import input_view, output_view, weig
 from pypoplar.poplin.convolution.supersteps import SuperstepLane
 from pypoplar.poplin.splitting import EqualParts, equal_parts
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.row_layout import LaidRows
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy
@@ -34,13 +35,12 @@ FORMS = {"AMP": "ConvPartialnx1", "VMAC": "ConvPartialVerticalMac", "OUTER_PRODU
 class Operands:
     """The tensors of a convolution as its vertices see them.
 
-    Input [groups, batch, 3 axes, channels], weights [groups, 3 axes, channels, output channels], and partial sums
-    [parts of the input channels, parts of the 3 kernel axes, groups, batch, 3 axes, output channels].
+    Input [groups, batch, 3 axes, channels], weights [groups, 3 axes, channels, output channels], and partial sums.
     """
 
     input: Tensor
     weights: Tensor
-    partials: Tensor
+    partials: LaidRows
 
 
 @frozen
@@ -70,12 +70,6 @@ class Channels:
         tensor = _split(_split(_split(tensor, 5, self.columns), 4, self.depth), 0, self.groups)
         return self._rows(tensor.dimShuffle([0, 5, 7, 1, 2, 3, 4, 6, 8]), 1, self.batch.count)
 
-    def partials(self, tensor: Tensor) -> Tensor:
-        """The same of partial sums [parts of the channels, groups, batch, 3 axes, output channels]."""
-        tensor = tensor.slice(self.depth.first, self.depth.first + self.depth.count)
-        tensor = _split(_split(_split(tensor, 6, self.columns), 2, self.batch), 1, self.groups)
-        return self._rows(tensor.dimShuffle([1, 3, 0, 8, 2, 4, 5, 6, 7, 9]), 0, 1)
-
     def _rows(self, tensor: Tensor, dimension: int, times: int) -> Tensor:
         """A row for each vertex of a tensor whose first dimensions are the parts, but for one whose parts share what is there."""
         if dimension:
@@ -90,17 +84,14 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
     """
     if plan.empty:
         return _zeros(graph, plan, lane, debug)
-    shape, parts = plan.shape, plan.partition.parts
-    sums = [parts[8], *parts[5:8], shape.groups, shape.batch, *shape.outputs, shape.out_channels]
-    partials = graph.addVariable(plan.types.partials, sums, below(debug, "partials"))
-    map_partials(graph, plan, partials)
+    partials = layout_of_partials(plan).variable(graph, plan.types.partials, below(debug, "partials"))
     operands = Operands(input_view(graph, plan.form, input), weights_view(plan.form, weights), partials)
     cs = lane.compute_set(below(debug, "convolve"))
-    cuts = plan.partition.bounds(shape)
+    cuts = plan.partition.bounds(plan.shape)
     columns = equal_parts(cuts[9])
     if plan.form.is_folded:  # an input in many pieces is not repeated for each part of the columns
         columns = [EqualParts(number, 1, begin, end - begin) for number, (begin, end) in enumerate(pairwise(cuts[9]))]
-    for windows in product(*plan.partition.windows(shape)):
+    for windows in product(*plan.partition.windows(plan.shape)):
         for groups, batch, depth in product(*(equal_parts(cuts[place]) for place in (0, 1, 8))):
             rows: Tensor | None = None
             for part in columns:
@@ -108,9 +99,11 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
                 if rows is None or not plan.form.is_folded:
                     rows = channels.input(_windows_of(operands.input, windows))
                 _add_vertices(graph, cs, plan, operands, channels, windows, rows)
-    sums_of = partials.reshape([prod(sums[:4]), *sums[4:]])
-    converted = len(sums_of) > 1 or plan.types.partials is not plan.types.result
-    result = add_up(graph, plan, sums_of, lane, debug) if converted else sums_of[0]
+    shape = plan.shape
+    if plan.partition.partials > 1 or plan.types.partials is not plan.types.result:
+        result = add_up(graph, plan, partials, lane, debug)
+    else:
+        result = partials.matrix.reshape([shape.groups, shape.batch, *shape.outputs, shape.out_channels])
     return output_view(plan.form, input.dim(1), result)
 
 
@@ -148,31 +141,31 @@ def _add_vertices(
     rows: Tensor,
 ) -> None:
     """The vertices of a window on each axis, and of equal parts of all else; `rows` are what each has of the input."""
-    weights, out = operands.weights, operands.partials
+    weights, first = operands.weights, _places(plan, channels, windows)
     for place, window in enumerate(windows):
         weights = weights.slice(*window.kernel, 1 + place)
-        out = out.slice(window.kernel_part, window.kernel_part + 1, 1 + place).slice(*window.outputs, 6 + place)
+    part = np.tile(channels.columns.numbers, len(first) // channels.columns.count)
+    positions = channels.groups.size * channels.batch.size * prod(window.outputs[1] - window.outputs[0] for window in windows)
     fields = {
         "in": rows,
         "weights": channels.weights(weights),
-        "out": channels.partials(out.squeeze([1, 2, 3])),
+        "out": operands.partials.rows_of_tiles(first, part, np.zeros_like(first), positions),
         **_values(plan, channels, windows),
     }
     form = "ConvPartial1x1Out" if plan.is_product else FORMS[plan.form.method]
     rounding = (NEAREST,) if plan.types.always_nearest and plan.form.method == "AMP" else ()
     vertexType = templateVertex(f"poplin::{form}", *rounding, plan.types.operands, plan.types.partials)
-    graph.add_vertices(cs, vertexType, fields, _places(plan, channels, windows))
+    graph.add_vertices(cs, vertexType, fields, first + part * operands.partials.layout.step)
 
 
 def _places(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisWindow]) -> Int64s:
-    """The tile of each vertex."""
+    """The tile of the first part of the output channels, for each vertex."""
     steps = plan.partition.steps()
     field = sum(int(plan.partition.window_steps(place)[window.number]) for place, window in enumerate(windows))
-    parts = (channels.groups, channels.batch, channels.depth, channels.columns)
     tile: Int64s = np.array([field])
-    for of_dimension, dimension in zip(parts, (0, 1, 8, 9), strict=True):
+    for of_dimension, dimension in zip((channels.groups, channels.batch, channels.depth), (0, 1, 8), strict=True):
         tile = np.add.outer(tile, np.array(of_dimension.numbers) * steps[dimension])
-    return tile.ravel()
+    return np.repeat(tile.ravel(), channels.columns.count)
 
 
 def _values(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisWindow]) -> dict[str, int]:
