@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int16s, Int32s, Int64s, UInt64s
@@ -29,6 +30,10 @@ class ElementRuns:
     def elements(self) -> int:
         """How many elements all runs have together."""
         return int(self.count.sum())
+
+    def stretches(self) -> int:
+        """In how many stretches of memory the elements lie, if those of different runs are apart."""
+        return int(np.where(self.step == 1, 1, self.count).sum())
 
 
 @frozen(eq=False)

@@ -97,4 +97,4 @@ def _together(rows: Tensor) -> int:
     sample = rows
     while sample.rank() > 2 and sample.numElements() > SAMPLE:
         sample = sample[0]
-    return ceiling(sample.numElements(), len(sample.getContiguousRegions()))
+    return ceiling(sample.numElements(), sample.runs().stretches())

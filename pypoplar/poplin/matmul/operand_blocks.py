@@ -63,7 +63,7 @@ def _is_scattered(graph: Graph, plan: BlockPlan, operand: BlockMatrix, right: bo
     for dimension, places in enumerate(operand.bounds):
         first = first.slice(places[0], places[1], dimension)
     first, matrix = first.flatten(), operand.matrix
-    pieces = max(len(first.getContiguousRegions()), sum(map(len, graph.getTileMapping(first))))
+    pieces = max(first.runs().stretches(), len(graph.mapped_pieces(first)[0]))
     size, rate = matrix.elementType().size, target.getExchangeBytesPerCycle()
     more = len(cuts.steps) * (MESSAGE * pieces - ceiling(first.numElements() * size, rate))
     copying = superstep_cycles(target) + target.getNumWorkerContexts() * COPY_SLOTS

@@ -149,13 +149,11 @@ def _add_up(graph: Graph, summed: dict[int, list[tuple[Tensor, Tensor]]], result
 def _pieces(graph: Graph, a: Tensor) -> list[Piece] | None:
     """The rows of `a` cut where they change tile or memory; None where pieces are short."""
     rows, columns = a.shape()
-    contiguous = len(a.getContiguousRegions())
-    mapping = graph.getTileMapping(a)
-    regions = [(begin, end, tile) for tile, held in enumerate(mapping) for begin, end in held]
-    if (len(regions) + contiguous) * SHORTEST > 2 * rows * columns + 2 * SHORTEST * rows:
+    regions = graph.mapped_pieces(a)
+    if (len(regions[0]) + a.runs().stretches()) * SHORTEST > 2 * rows * columns + 2 * SHORTEST * rows:
         return None
     pieces = []
-    for begin, end, tile in sorted(regions):
+    for begin, end, tile in zip(*(column.tolist() for column in regions), strict=True):
         while begin < end:
             row, left = divmod(begin, columns)
             right = min(columns, left + end - begin)

@@ -86,8 +86,7 @@ def _in_long_pieces(tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequen
 
 
 def _pieces_of_memory(tensor: Tensor) -> int:
-    runs = tensor.flatten().runs()
-    return int(np.where(runs.step == 1, 1, runs.count).sum())
+    return tensor.flatten().runs().stretches()
 
 
 @frozen(eq=False)

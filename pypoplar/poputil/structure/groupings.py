@@ -46,7 +46,8 @@ def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
 
 def _of_row(graph: Graph, row: Tensor) -> int:
     together = row.getContiguousRegions()[0].size()
-    on_a_tile = max(interval.size() for intervals in graph.getTileMapping(row) for interval in intervals)
+    begin, end, _ = graph.mapped_pieces(row)
+    on_a_tile = int((end - begin).max())
     grouping = gcd(on_a_tile, together)
     return grouping if row.numElements() % grouping == 0 else 1
 
