@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from pypoplar.arrays import strides
+from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.groups import counted, distinct
@@ -43,6 +44,20 @@ def strided_form_of_ids(ids: Int64s, variable_first: Int64s) -> tuple[int, Shape
     if not _in_one_variable(strides.bounds(offset, ids.shape, steps), variable_first):
         return None
     return offset, steps
+
+
+def box_of(runs: RunList, variable_first: Int64s) -> Box | None:
+    """The runs as a box of one dimension, if they are alike and begin at regular distances in one variable."""
+    if len(runs) == 0 or not ((runs.count == runs.count[0]).all() and (runs.step == runs.step[0]).all()):
+        return None
+    box = Box.of_starts(runs.start, int(runs.count[0]), int(runs.step[0]))
+    return box if box is not None and _in_one_variable(box.bounds(), variable_first) else None
+
+
+def box_of_ids(ids: Int64s, variable_first: Int64s) -> Box | None:
+    """The same of element ids, of which there are some."""
+    box = Box.of_starts(ids.reshape(-1), 1, 1)
+    return box if box is not None and _in_one_variable(box.bounds(), variable_first) else None
 
 
 def _in_one_variable(bounds: tuple[int, int], variable_first: Int64s) -> bool:

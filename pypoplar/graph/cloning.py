@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from pypoplar.arrays import strides
+from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.groups import counted
 from pypoplar.errors import PoplarTypeError
@@ -70,6 +71,10 @@ def clone_view(
 
 def _is_stretch(tensor: Tensor) -> bool:
     """Whether the elements are a stretch of memory without gaps, in which each of them is once."""
+    box = tensor._whole_box()
+    if box is not None and box.surely_distinct():
+        low, high = box.bounds()
+        return high - low == prod(tensor._shape)
     runs = tensor._run_list()
     if len(runs) == 0:
         return False
@@ -79,15 +84,21 @@ def _is_stretch(tensor: Tensor) -> bool:
 
 def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
     """The clone of a stretch of memory: other stretches seen through the same view, and mapped as it is."""
-    runs = tensor._run_list()
-    low, high = runs.bounds()
+    box, runs = tensor._whole_box(), None
+    if box is not None:
+        low, high = box.bounds()
+    else:
+        runs = tensor._run_list()
+        low, high = runs.bounds()
     variable = new_variable((copies, high - low))
     first = [variable._offset + copy * (high - low) for copy in range(copies)]
     for begin in first:
         mapping.repeat(low, high, begin)
     shape = (copies, *tensor._shape)
-    if tensor._strides is not None:
-        return variable._strided(first[0] + tensor._offset - low, shape, (high - low, *tensor._strides))
+    if box is not None:
+        axes = ((copies, high - low),) if copies > 1 else ()
+        return variable._boxed(Box(first[0] + box.offset - low, (axes, *box.dimensions)))
+    assert runs is not None
     if copies == 1:
         return variable._scattered(runs.moved(first[0] - low), shape)
     start = np.concatenate([runs.start - low + begin for begin in first])
@@ -95,12 +106,20 @@ def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: C
 
 
 def _is_distinct(tensor: Tensor) -> bool:
-    return tensor._strides is not None and strides.surely_distinct(tensor._shape, tensor._strides)
+    if tensor._strides is not None:
+        return strides.surely_distinct(tensor._shape, tensor._strides)
+    return tensor._box is not None and tensor._box.surely_distinct()
 
 
 def _compacted(tensor: Tensor, copies: int, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
-    """The clone of a strided tensor without aliases."""
-    assert tensor._strides is not None
+    """The clone of a strided tensor or a box without aliases."""
+    if tensor._strides is None:
+        assert tensor._box is not None
+        elements = prod(tensor._shape)
+        variable = new_variable((copies, elements))
+        own = tensor._box.compacted()
+        axes = ((copies, elements),) if copies > 1 else ()
+        return variable._boxed(Box(variable._offset + own.offset, (axes, *own.dimensions)))
     offset, steps = strides.compacted(tensor._shape, tensor._strides)
     elements = prod(tensor._shape)
     if steps == strides.row_major(tensor._shape):

@@ -53,6 +53,11 @@ def rows_of(tensor: Tensor, rows: int) -> RowRuns:
     if steps is not None and prod(shape[:outer]) == rows:
         start = element_ids(tensor._offset, shape[:outer], steps[:outer]).reshape(-1)
         return RowRuns(start, np.full(rows, length), np.full(rows, steps[-1] if length > 1 else 1), number)
+    box = tensor._box.reshaped((rows, length)) if tensor._box is not None else None
+    if box is not None and len(box.dimensions[1]) == 1:
+        ((_, step),) = box.dimensions[1]
+        start = element_ids(box.offset, *zip(*box.dimensions[0], strict=True)) if rows > 1 else np.array(box.offset)
+        return RowRuns(start.reshape(-1), np.full(rows, length), np.full(rows, step), number)
     pieces, owner = tensor._run_list().cut(number * length, (number + 1) * length)
     return RowRuns(pieces.start, pieces.count, pieces.step, owner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, join
 from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.intervals import Interval, bounds_of
+from pypoplar.arrays.strides import collapse
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
@@ -64,11 +66,32 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     for other in others:
         if other.numElements() != reference.numElements():
             raise TensorShapeError(f"{other._described()} and {reference._described()} have different numbers of elements")
+    if (boxes := _boxes_in_order(reference, others)) is not None:
+        return boxes
     runs = reference._run_list().unit_steps()
     order = runs.memory_order()
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [view.flatten() for view in others]
     return _in_order(reference, runs, order), [_in_order(view, runs, order) for view in others]
+
+
+def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
+    """The same by the axes of a box, if the other tensors can be seen as its axes, too."""
+    box = reference._whole_box()
+    if box is None or not box.surely_distinct() or min(box.steps, default=1) < 0:
+        return None
+    extents, steps = collapse(box.extents, box.steps)
+    order = tuple(sorted(range(len(steps)), key=lambda axis: -steps[axis]))
+    if order == tuple(range(len(steps))):
+        return reference.flatten(), [view.flatten() for view in others]
+    views = [reference, *others]
+    boxes = [own.reshaped(extents) if (own := view._whole_box()) is not None else None for view in views]
+    if any(own is None for own in boxes):
+        return None
+    flat = (prod(extents),)
+    turned = [own.permuted(order).reshaped(flat) for own in boxes if own is not None]
+    first, *rest = (view._boxed(own) for view, own in zip(views, turned, strict=True) if own is not None)
+    return first, rest
 
 
 def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:

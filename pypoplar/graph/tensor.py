@@ -1,8 +1,8 @@
 """`Tensor`: a view of elements of variables, never data.
 
 A tensor is immutable and cheap: most are *strided* (offset, shape and strides in element ids), and making one takes about a
-microsecond, so programs may slice a matrix a hundred thousand times. What is not strided, such as a concatenation, is a
-`RunList` with a shape.
+microsecond, so programs may slice a matrix a hundred thousand times. What has several strides a dimension, such as the flattened
+view of a transposed matrix, is a `Box`; what is no box, such as most concatenations, is a `RunList` with a shape.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
+from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress, interleaved, join
 from pypoplar.arrays.groups import distinct
@@ -76,13 +77,14 @@ class Tensor(WithoutValues, ShownInNotebooks):
     [[1, 3], [4, 6]]
     """
 
-    __slots__ = ("_offset", "_runs", "_shape", "_strides", "_type", "_variables")
+    __slots__ = ("_box", "_offset", "_runs", "_shape", "_strides", "_type", "_variables")
 
     _variables: Variables | None
     _type: ElementType
     _offset: int  # of a strided tensor
     _shape: Shape
-    _strides: Shape | None  # None: see _runs
+    _strides: Shape | None  # None: see _box and _runs, one of which is there then
+    _box: Box | None
     _runs: RunList | None
 
     def __init__(self) -> None:
@@ -91,6 +93,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         self._offset = 0
         self._shape = (0,)
         self._strides = (1,)
+        self._box = None
         self._runs = None
 
     # -- making views ---------------------------------------------------------------------------------------------------------
@@ -102,14 +105,34 @@ class Tensor(WithoutValues, ShownInNotebooks):
         view._offset = offset
         view._shape = shape
         view._strides = steps
+        view._box = None
         view._runs = None
         return view
 
+    def _boxed(self, box: Box) -> Tensor:
+        """A view of a box of one variable, strided where it can be."""
+        shape, steps = box.shape, box.strides()
+        if steps is not None:
+            return self._strided(box.offset, shape, steps)
+        view = self._strided(box.offset, shape, ())
+        view._strides = None
+        view._box = box
+        return view
+
+    def _whole_box(self) -> Box | None:
+        """The view as a box; None of run lists and of no elements."""
+        if self._strides is None:
+            return self._box
+        return Box.strided(self._offset, self._shape, self._strides) if prod(self._shape) else None
+
     def _scattered(self, runs: RunList, shape: Shape) -> Tensor:
-        """A view of `runs`, strided where one run or equal evenly spaced runs allow it."""
+        """A view of `runs`, strided or a box where equal runs allow it."""
         form = regions.strided_form(runs, shape, self._bounds())
         if form is not None:
             return self._strided(form[0], shape, form[1])
+        box = regions.box_of(runs, self._bounds())
+        if box is not None and (shaped := box.reshaped(shape)) is not None:
+            return self._boxed(shaped)
         view = self._strided(0, shape, ())
         view._strides = None
         view._runs = runs
@@ -120,17 +143,24 @@ class Tensor(WithoutValues, ShownInNotebooks):
         form = regions.strided_form_of_ids(ids, self._bounds())
         if form is not None:
             return self._strided(form[0], ids.shape, form[1])
+        box = regions.box_of_ids(ids, self._bounds())
+        if box is not None and (shaped := box.reshaped(ids.shape)) is not None:
+            return self._boxed(shaped)
         return self._scattered(compress(ids, self._bounds()), ids.shape)
 
     def _ids(self) -> Int64s:
         """The element ids as an array of the tensor's shape; not to be written to."""
         if self._strides is not None:
             return strides.element_ids(self._offset, self._shape, self._strides)
+        if self._box is not None:
+            return self._box.ids()
         return self._run_list().ids().reshape(self._shape)
 
     def _run_list(self) -> RunList:
         if self._runs is not None:
             return self._runs
+        if self._box is not None:
+            return RunList(*self._box.runs())
         assert self._strides is not None
         return RunList(*strides.runs(self._offset, self._shape, self._strides))
 
@@ -254,6 +284,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
         cut = (*shape[:dimension], end - begin, *shape[dimension + 1 :])
         if self._strides is not None:
             return self._strided(self._offset + begin * self._strides[dimension], cut, self._strides)
+        if self._box is not None and begin < end and (part := self._box.part(dimension, begin, end)) is not None:
+            return self._boxed(part)
         outer, inner = prod(shape[:dimension]), prod(shape[dimension + 1 :])
         if outer == 1:
             return self._scattered(self._run_list().part(begin * inner, end * inner), cut)
@@ -403,6 +435,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
         axis = self._dimension(dimension)
         if self._whole(stride, "a stride is a whole number") < 1:
             raise TensorShapeError(f"subSample of {self._described()} needs a stride of at least 1, got {stride}")
+        if self._box is not None and (part := self._box.every(axis, stride)) is not None:
+            return self._boxed(part)
         if self._strides is None:
             return self._of_ids(self._ids()[(slice(None),) * axis + (slice(None, None, stride),)])
         shape = (*self._shape[:axis], -(-self._shape[axis] // stride), *self._shape[axis + 1 :])
@@ -427,6 +461,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             If there is no such dimension.
         """
         axis = self._dimension(dimension)
+        if self._box is not None:
+            return self._boxed(self._box.reversed(axis))
         if self._strides is None or self._shape[axis] == 0:
             return self._of_ids(np.flip(self._ids(), axis))
         step = self._strides[axis]
@@ -441,6 +477,9 @@ class Tensor(WithoutValues, ShownInNotebooks):
             steps = strides.reshape(self._shape, self._strides, shape)
             if steps is not None:
                 return self._strided(self._offset, shape, steps)
+        box = self._whole_box()
+        if box is not None and (shaped := box.reshaped(shape)) is not None:
+            return self._boxed(shaped)
         return self._scattered(self._run_list(), shape)
 
     def reshape(self, shape: int | Iterable[int], *more: NoReturn) -> Tensor:
@@ -610,6 +649,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             raise TensorShapeError(
                 f"dimShuffle({list(order)}) of {self._described()} is not a permutation of its {self.rank()} dimensions"
             )
+        if self._box is not None:
+            return self._boxed(self._box.permuted(order))
         if self._strides is None:
             return self._of_ids(self._ids().transpose(order))
         shape = tuple(self._shape[dimension] for dimension in order)
@@ -756,6 +797,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._strided(self._offset, spread, (*steps[:place], 0, *steps[place:]))._with_shape(shape)
         if prod(shape) == 0:
             return self._of_ids(np.zeros(shape, np.int64))
+        if self._box is not None:
+            return self._boxed(self._box.repeated(axis, times, inner=inner))
         rows = prod(self._shape[: axis + inner])
         return self._scattered(interleaved([self._run_list()], rows, self._bounds(), times), shape)
 
@@ -820,7 +863,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         """The numbers of the variables it views, ascending (not part of Poplar)."""
         if self._variables is None or prod(self._shape) == 0:
             return []
-        if self._strides is not None:
+        if self._runs is None:
             return [self._variables.number_of(self._offset)]
         return [int(number) for number in distinct(self._variables.numbers_of(self._run_list().start))]
 
@@ -848,6 +891,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
     def containsAliases(self) -> bool:
         """Whether an element occurs twice, as in a broadcast."""
         if self._strides is not None and strides.surely_distinct(self._shape, self._strides):
+            return False
+        if self._box is not None and self._box.surely_distinct():
             return False
         return prod(self._shape) > 1 and regions.has_duplicates(self._run_list())
 
