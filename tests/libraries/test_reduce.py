@@ -426,6 +426,20 @@ def test_a_transposed_view_is_reduced_as_what_it_views_is():
     assert vertices[0] == vertices[1]
 
 
+@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0]])
+def test_all_elements_are_reduced_in_the_order_of_memory(order):
+    """A tile would gather the elements of a view in another order one by one."""
+    made = []
+    values = values_for(ADD, FLOAT, [40, 6, 16])
+    for dimensions in ([0, 1, 2], order):
+        graph, device = new_graph(8)
+        x, prog = variable(graph, FLOAT, [40, 6, 16], "x"), Sequence()
+        result = popops.reduce(graph, x.dimShuffle(dimensions), [0, 1, 2], ADD, prog)
+        read, engine = run(graph, device, prog, {"x": values}, {"out": result})
+        made.append((read["out"].tolist(), engine.getReport().execution.totalCycles.total))
+    assert made[0] == made[1]
+
+
 @pytest.mark.parametrize("operation", [Operation.MUL, Operation.MIN, Operation.MAX, Operation.LOGICAL_AND, Operation.LOGICAL_OR])
 @pytest.mark.parametrize("shape", [[0, 4], [3, 4]])
 def test_only_sums_update_their_output_also_where_nothing_is_reduced(operation, shape):

@@ -56,7 +56,7 @@ class HeldPieces:
 
 def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
     """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
-    tensor, dims = _in_long_pieces(tensor, dims)
+    tensor, dims = _in_long_pieces(graph, tensor, dims)
     pieces = _pieces(graph, tensor, dims)
     first = np.flatnonzero(opens(pieces.tile, pieces.output, pieces.width))
     last = np.append(first[1:], len(pieces.tile))
@@ -72,14 +72,17 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     return sorted(_holdings(held, pieces, blocks), key=lambda holding: (holding.tile, holding.output))
 
 
-def _in_long_pieces(tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
+def _in_long_pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
     """The tensor, or with the reduced dimensions before or behind the others if it is in fewer pieces of memory then; and these.
 
-    Outputs are numbered by the other dimensions alone. A transposed matrix would be looked at element by element.
+    Outputs are numbered by the other dimensions alone, so where there are none, the order is that of memory. A transposed matrix
+    would be looked at element by element.
     """
     if _pieces_of_memory(tensor) * SHORT_PIECE < tensor.numElements():
         return tensor, dims
     kept = [dimension for dimension in range(tensor.rank()) if dimension not in dims]
+    if not kept:
+        return graph.reorderToSimplify(tensor.flatten())[0], (0,)
     before = tensor.dimShuffle([*dims, *kept]), range(len(dims))
     behind = tensor.dimShuffle([*kept, *dims]), range(len(kept), tensor.rank())
     return min(((tensor, dims), before, behind), key=lambda view: _pieces_of_memory(view[0]))
