@@ -6,7 +6,10 @@ of blocks that lie behind each other is one box, whatever its order of dimension
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import prod
+from operator import mul
 
 import numpy as np
 from attrs import evolve, frozen
@@ -172,6 +175,18 @@ class Box:
     def _with(self, dimension: int, axes: Axes, further: int = 0) -> Box:
         """With other axes of one dimension, from an offset on."""
         return Box(self.offset + further, (*self.dimensions[:dimension], axes, *self.dimensions[dimension + 1 :]))
+
+
+def common_extents(boxes: Sequence[Box]) -> Shape | None:
+    """A shape that all boxes can have whose dimensions have one axis in each, the fewest there are; None if there is none."""
+    sizes = sorted({size for box in boxes for size in accumulate(reversed(_few_extents(box)), mul, initial=1)})
+    if any(above % size for size, above in pairwise(sizes)):
+        return None
+    return tuple(above // size for size, above in reversed(list(pairwise(sizes))))
+
+
+def _few_extents(box: Box) -> Shape:
+    return tuple(extent for extent, _ in _few(box.axes))
 
 
 def _few(axes: list[tuple[int, int]] | Axes) -> Axes:

@@ -67,6 +67,8 @@ def check_copy(source: Tensor, destination: Tensor) -> None:
     if source.elementType() is not destination.elementType():
         raise PoplarTypeError(f"Copy needs one element type: {source._described()} to {destination._described()}; see popops.cast")
     check_writeable(destination, "cannot copy to")
+    if set(source.variable_numbers()).isdisjoint(destination.variable_numbers()):
+        return
     shared = misplaced(source._run_list(), destination._run_list())
     if shared is not None:
         where = destination._variables.region_text(shared) if destination._variables else ""

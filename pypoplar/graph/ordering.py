@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.boxes import common_extents
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, join
 from pypoplar.arrays.groups import offsets
@@ -75,22 +76,32 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     return _in_order(reference, runs, order), [_in_order(view, runs, order) for view in others]
 
 
+def copied_in_order(source: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
+    """Both ends of a copy in the order in which the destination lies in memory, where both are boxes; else as they are.
+
+    What lies together at both ends is one piece then, whatever the order of the dimensions.
+    """
+    boxes = _boxes_in_order(destination, [source])
+    return (source, destination) if boxes is None else (boxes[1][0], boxes[0])
+
+
 def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
     """The same by the axes of a box, if the other tensors can be seen as its axes, too."""
     box = reference._whole_box()
     if box is None or not box.surely_distinct() or min(box.steps, default=1) < 0:
         return None
-    extents, steps = collapse(box.extents, box.steps)
-    order = tuple(sorted(range(len(steps)), key=lambda axis: -steps[axis]))
-    if order == tuple(range(len(steps))):
+    _, steps = collapse(box.extents, box.steps)
+    if steps == tuple(sorted(steps, reverse=True)):
         return reference.flatten(), [view.flatten() for view in others]
-    views = [reference, *others]
-    boxes = [own.reshaped(extents) if (own := view._whole_box()) is not None else None for view in views]
-    if any(own is None for own in boxes):
+    boxes = [own for own in (box, *(view._whole_box() for view in others)) if own is not None]
+    extents = common_extents(boxes)
+    if len(boxes) <= len(others) or extents is None:
         return None
-    flat = (prod(extents),)
-    turned = [own.permuted(order).reshaped(flat) for own in boxes if own is not None]
-    first, *rest = (view._boxed(own) for view, own in zip(views, turned, strict=True) if own is not None)
+    shaped = [own.reshaped(extents) for own in boxes]
+    axes = next(own.steps for own in shaped if own is not None)
+    order = tuple(sorted(range(len(axes)), key=lambda axis: -axes[axis]))
+    turned = [own.permuted(order).reshaped((prod(extents),)) for own in shaped if own is not None]
+    first, *rest = (view._boxed(own) for view, own in zip((reference, *others), turned, strict=True) if own is not None)
     return first, rest
 
 

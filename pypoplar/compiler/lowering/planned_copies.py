@@ -22,6 +22,7 @@ from pypoplar.compiler.exchange.pieces import columns
 from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
 from pypoplar.executable.exchange_account import Exchange, ExchangeShare
 from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.ordering import copied_in_order
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.copying import Copy
 from pypoplar.target import Target
@@ -120,7 +121,7 @@ class PlannedCopies:
 def _ends(copy: Copy) -> tuple[Tensor, Tensor]:
     assert isinstance(copy.source, Tensor)
     assert isinstance(copy.destination, Tensor)
-    return copy.source, copy.destination
+    return copied_in_order(copy.source, copy.destination)
 
 
 def step_name(copy: Copy) -> str:

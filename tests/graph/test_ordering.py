@@ -1,0 +1,69 @@
+"""Copies go through their ends in the order of memory, whatever the order of their dimensions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+
+from pypoplar import FLOAT, Engine, Graph, IPUModel, TensorWriteError
+from pypoplar.graph.ordering import copied_in_order
+from pypoplar.program import Copy
+
+
+def ends(draw):
+    """Two views of one shape of two variables: permuted, in blocks, reversed or cut."""
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=4)))
+    graph = Graph(IPUModel("tiny").createDevice())
+
+    def view():
+        blocks = draw(st.integers(0, len(shape) - 1))
+        factors = [each for each in range(1, shape[blocks] + 1) if shape[blocks] % each == 0]
+        factor = draw(st.sampled_from(factors))
+        split = [*shape[:blocks], shape[blocks] // factor, factor, *shape[blocks + 1 :]]
+        order = draw(st.permutations(range(len(split))))
+        variable = graph.addVariable(FLOAT, [split[place] + draw(st.integers(0, 1)) for place in order], "x")
+        for number, place in enumerate(order):
+            variable = variable.slice(0, split[place], number)
+        made = variable.dimShuffle([order.index(place) for place in range(len(order))]).flatten(blocks, blocks + 2)
+        return made.reverse(draw(st.integers(0, len(shape) - 1))) if draw(st.booleans()) else made
+
+    return view(), view()
+
+
+@given(st.data())
+@examples(100)
+def test_the_same_elements_go_to_the_same_places(data):
+    source, destination = ends(data.draw)
+    ordered = copied_in_order(source, destination)
+    before = {*zip(source._ids().ravel().tolist(), destination._ids().ravel().tolist(), strict=True)}
+    after = {*zip(*(end._ids().ravel().tolist() for end in ordered), strict=True)}
+    assert before == after
+
+
+def test_the_order_of_dimensions_does_not_change_what_a_copy_moves():
+    made = []
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        device = IPUModel("tiny").createDevice()
+        graph = Graph(device)
+        x, y = (graph.addVariable(FLOAT, [8, 6, 16], name) for name in ("x", "y"))
+        for row in range(8):
+            graph.setTileMapping(x[row], row)
+            graph.setTileMapping(y[row], row // 2)
+        engine = Engine(graph, Copy(x.dimShuffle(order), y.dimShuffle(order)))
+        engine.load(device)
+        engine.run()
+        made.append((engine.executable.moves.bytes, engine.getReport().execution.totalCycles.total))
+    for moves, cycles in made[1:]:
+        np.testing.assert_array_equal(moves, made[0][0])
+        assert cycles == made[0][1]
+
+
+def test_elements_at_other_places_of_one_variable_are_found_beside_other_variables():
+    graph = Graph(IPUModel("tiny").createDevice())
+    x, y = graph.addVariable(FLOAT, [8], "x"), graph.addVariable(FLOAT, [8], "y")
+    Copy(x.slice(0, 4), y.slice(4, 8))
+    Copy(x, x)
+    for destination in (x.slice(2, 6), x.slice(0, 4).reverse(0)):
+        with pytest.raises(TensorWriteError, match="different positions"):
+            Copy(x.slice(0, 4), destination)
