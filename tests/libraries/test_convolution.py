@@ -28,7 +28,7 @@ from pypoplar import (
     setStochasticRounding,
 )
 from pypoplar.poplin import ConvParams, multiconv
-from pypoplar.poplin.convolution import plan_execution
+from pypoplar.poplin.convolution import operand_layout, plan_execution
 from pypoplar.poplin.convolution.calls import chosen_form
 from pypoplar.poplin.convolution.calls.chosen_form import Canonical
 from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
@@ -234,6 +234,30 @@ def test_operands_that_lie_otherwise_are_copied_once_where_that_takes_fewer_cycl
     for name in ("planned_input", "planned_weights"):
         monkeypatch.setattr(plan_execution, name, lambda graph, plan, tensor, prog, name: tensor)
     assert copied < 0.8 * cycles()
+
+
+def test_operands_are_transposed_in_blocks_where_that_takes_fewer_cycles(monkeypatch):
+    """The images of a batch are the channels of a gradient, whose neighbours lie in 4 tensors of 64 channels each."""
+    params = ConvParams(HALF, 4, [14, 14], [1, 1], 64, 64, 1)
+    input, weights, deltas = operands(params, largest=1)
+
+    def update():
+        graph, device = new_graph(16)
+        x, y = (variable(graph, HALF, [4, 14, 14, 64], name).dimRoll(3, 1) for name in ("x", "y"))
+        prog = Sequence()
+        result = poplin.calculateWeightDeltas(graph, y, x, params, prog, "update")
+        values = {"x": input.transpose(0, 2, 3, 1), "y": deltas.transpose(0, 2, 3, 1)}
+        read, engine = run(graph, device, prog, values, {"update": result})
+        execution = engine.getReport().execution
+        return read["update"], execution.totalCycles.total, {step.program.name for step in execution.steps}
+
+    result, cycles, names = update()
+    assert any(name.endswith("transposed") for name in names)
+    monkeypatch.setattr(operand_layout, "best_blocks", lambda graph, tensor: None)
+    plain, more, _ = update()
+    np.testing.assert_array_equal(result, plain)
+    np.testing.assert_array_equal(result.astype(float).sum(), np.einsum("nihw,nohw->", input.astype(float), deltas.astype(float)))
+    assert cycles < more
 
 
 def test_a_convolution_of_digits_and_its_gradients_run_on_all_tiles_of_a_chip():

@@ -24,7 +24,9 @@ from pypoplar import (
 )
 from pypoplar.popops.rearrange.regroup_calls import grouped_by, ungrouped
 from pypoplar.popops.rearrange.transpose_cycles import transpose_cycles
+from pypoplar.popops.rearrange.transposed_blocks import best_blocks
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.structure.groupings import innermost_grouping
 from pypoplar.program import Execute, Sequence
 
 TYPES = (HALF, FLOAT, UNSIGNED_SHORT, UNSIGNED_INT, SHORT, INT)
@@ -211,3 +213,40 @@ def test_groups_that_do_not_fit_are_refused():
             call()
     assert (len(graph.freeze().variables.names), graph.numComputeSets()) == before
     assert len(prog) == 0
+
+
+@examples(40)
+@given(
+    st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 12)), min_size=2, max_size=4),
+    st.sampled_from((HALF, FLOAT, INT)),
+    st.sampled_from((1, 3, 8)),
+    st.data(),
+)
+def test_tensors_are_brought_into_another_order_in_blocks(shape, type, tiles, data):
+    order = data.draw(st.permutations(range(len(shape))))
+    values = np.random.default_rng(tiles).integers(-99, 99, shape).astype(type.dtype)
+    graph, device = new_graph(tiles)
+    t = variable(graph, type, shape, "t")
+    wanted = t.dimShuffle(order)
+    dimension, _ = innermost_grouping(graph, wanted)
+    blocks = best_blocks(graph, wanted)
+    if blocks is None:
+        last = [place for place in range(wanted.rank()) if wanted.dim(place) > 1][-1:]
+        size = innermost_grouping(graph, wanted)[1]
+        assert [dimension] == last or size == 1 or np.prod(wanted.shape()[dimension + 1 :]) == 1
+        return
+    prog = Sequence()
+    made = blocks.transposed(prog, "t")
+    assert innermost_grouping(graph, made.reshape(blocks.shape))[0] == 2
+    read, _ = run(graph, device, prog, {"t": values}, {"made": made}, "native", {})
+    np.testing.assert_array_equal(read["made"], values.transpose(order))
+
+
+def test_what_a_virtual_graph_does_not_see_is_not_brought_into_another_order():
+    graph, _ = new_graph(8)
+    t = variable(graph, HALF, [16, 64], "t")
+    assert best_blocks(graph, t.transpose()) is not None
+    assert best_blocks(graph.createVirtualGraph(0, 4), t.transpose()) is None
+    assert best_blocks(graph, t) is None
+    assert best_blocks(graph, variable(graph, BOOL, [16, 64], "flags").transpose()) is None
+    assert best_blocks(graph, graph.addVariable(HALF, [16, 64], "nowhere").transpose()) is None

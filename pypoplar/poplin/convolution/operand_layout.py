@@ -15,6 +15,7 @@ from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_c
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.superstep_cost import superstep_cycles
+from pypoplar.popops.rearrange.transposed_blocks import best_blocks
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -83,12 +84,18 @@ def _laid_out(
     wanted = tensor.numElements() * sharing // plan.tiles  # elements of a tile
     share = ceiling(tensor.numElements(), graph.getTarget().getNumTiles())
     gathered = MESSAGE * wanted // together
-    copied = superstep_cycles(graph.getTarget()) + MESSAGE * (share // together + wanted // length)
-    if gathered <= copied:
+    superstep = superstep_cycles(graph.getTarget())
+    copied = superstep + MESSAGE * (share // together + wanted // length)
+    blocks = best_blocks(graph, tensor.dimShuffle(order))
+    transposed = superstep + MESSAGE * (share // length + wanted // length) + (blocks.cycles if blocks else gathered)
+    if gathered <= min(copied, transposed):
         return tensor
+    if blocks is not None and transposed < copied:
+        back = [order.index(place) for place in range(len(order))]
+        tensor = blocks.transposed(prog, name).dimShuffle(back)
     copy = in_order(graph, tensor.elementType(), tensor.shape(), MemoryOrder(order), name)
     place(graph, plan, copy)
-    prog.add(Copy(tensor, copy))
+    prog.add(Copy(tensor.dimShuffle(order), copy.dimShuffle(order)))
     return copy
 
 

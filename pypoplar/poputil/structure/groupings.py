@@ -80,16 +80,26 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
     found: list[GroupingInfo] = []
     total, rank, grouped = 1, t.rank(), t
     while t.numElements():
-        candidates = [(_grouping(graph, grouped, dimension, rank, total), -dimension) for dimension in range(rank)]
-        grouping, dimension = max(candidates)
+        dimension, grouping = _innermost(graph, grouped, rank, total)
         if grouping == 1:
             break
-        dimension = -dimension
         found.append((dimension, grouping))
         total *= grouping
         split = [grouped.dim(dimension) // grouping, grouping]
         grouped = grouped.reshapePartial(dimension, dimension + 1, split).dimRoll(dimension + 1, rank)
     return found
+
+
+def innermost_grouping(graph: Graph, t: Tensor) -> GroupingInfo:
+    """The first of `detectDimGroupings`, of size 1 if there is none: of a tensor with elements and dimensions."""
+    return _innermost(graph, t, t.rank(), 1)
+
+
+def _innermost(graph: Graph, grouped: Tensor, rank: int, total: int) -> GroupingInfo:
+    """The dimension that has the largest groups beyond the `total` elements of those that are the dimensions from `rank` on."""
+    sizes = [_grouping(graph, grouped, dimension, rank, total) for dimension in range(rank)]
+    largest = max(sizes)
+    return sizes.index(largest), largest
 
 
 def _grouping(graph: Graph, grouped: Tensor, dimension: int, rank: int, total: int) -> int:
