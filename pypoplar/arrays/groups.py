@@ -10,6 +10,8 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s, Integers
 
 _SHORT = 1000  # entries that are sorted as soon as their largest one is found
+_SPARSE = 32  # entries of a table for each value, up to which it is faster to tick values off than to sort them
+_LARGEST_SHIFT = 3
 
 
 def is_sorted(values: Integers) -> bool:
@@ -28,10 +30,47 @@ def stable_order(values: Integers) -> Int64s:
     return np.argsort(values.astype(np.uint16) if small else values, kind="stable")
 
 
+def in_order(values: Int64s) -> Int64s:
+    """`values` sorted. Places in memories are mostly different and lie densely: they are ticked off, many times faster."""
+    found = _ticked(values)
+    if found is not None and len(found) == len(values):
+        return found
+    ordered: Int64s = np.sort(values)
+    return ordered
+
+
 def distinct(values: AnyArray) -> Int64s:
     """The different ones of `values` in order; NumPy's own `unique` makes a hash table, and takes far longer."""
+    found = _ticked(values) if values.dtype == np.int64 else None
+    if found is not None:
+        return found
     ordered: Int64s = np.sort(values)
     return ordered[opens(ordered)]
+
+
+def _ticked(values: Int64s) -> Int64s | None:
+    """The different ones in order, by a table of all that there could be; None where that would be much longer than `values`.
+
+    What all differences are a multiple of is left out of the table, if it is a power of two: the size of an element.
+    """
+    if len(values) < _SHORT:
+        return None
+    low = int(values.min())
+    extent = int(values.max()) - low
+    if extent > _SPARSE * len(values) << _LARGEST_SHIFT:
+        return None
+    above = values - low
+    bits = int(np.bitwise_or.reduce(above))
+    shift = (bits & -bits).bit_length() - 1 if bits else 0
+    if extent >> shift > _SPARSE * len(values):
+        return None
+    ticks = np.zeros((extent >> shift) + 1, bool)
+    above >>= shift
+    ticks[above] = True
+    found = np.flatnonzero(ticks)
+    found <<= shift
+    found += low
+    return found
 
 
 def opens(*columns: AnyArray) -> Bools:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.arrays.groups import counted, distinct, is_sorted, ragged, stepped
+from pypoplar.arrays.groups import counted, distinct, in_order, is_sorted, ragged, stepped
 
 LARGEST_KEY = 2**63 - 1
 
@@ -55,12 +55,12 @@ def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
     # before it, these are the first to begin, and the first to end.
     length = end[0] - begin[0]
     if is_sorted(begin):
-        end = end if is_sorted(end) else np.sort(end)
+        end = end if is_sorted(end) else in_order(end)
     elif bool((end - begin == length).all()):
-        begin = np.sort(begin)
+        begin = in_order(begin)
         end = begin + length
     else:
-        begin, end = np.sort(begin), np.sort(end)
+        begin, end = in_order(begin), in_order(end)
     starts = np.flatnonzero(np.concatenate(([True], begin[1:] > end[:-1])))
     return begin[starts], end[np.append(starts[1:], len(begin)) - 1]
 

@@ -239,7 +239,7 @@ def test_operands_that_lie_otherwise_are_copied_once_where_that_takes_fewer_cycl
 def test_operands_are_transposed_in_blocks_where_that_takes_fewer_cycles(monkeypatch):
     """The images of a batch are the channels of a gradient, whose neighbours lie in 4 tensors of 64 channels each."""
     params = ConvParams(HALF, 4, [14, 14], [1, 1], 64, 64, 1)
-    input, weights, deltas = operands(params, largest=1)
+    input, _, deltas = operands(params, largest=1)
 
     def update():
         graph, device = new_graph(16)

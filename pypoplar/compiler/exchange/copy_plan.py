@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import distinct, offsets, opens, sorting_order
+from pypoplar.arrays.groups import distinct, offsets, sorting_order
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
 from pypoplar.compiler.exchange.pieces import chosen, continue_each_other, end_to_end, joined, joined_where, make_pieces
@@ -220,9 +220,7 @@ def _cut(source: Side, target: Side, homes: Homes, elements: Int64s) -> CopyPiec
         target_home, target_offset = target.home, target.offset
         width = homes.width[source_home]
     else:
-        place = np.concatenate((source.place, target.place))
-        place.sort(kind="stable")
-        place = place[opens(place)]
+        place = distinct(np.concatenate((source.place, target.place)))
         at = np.searchsorted(source.place, place, "right") - 1
         source_home = source.home[at]
         width = homes.width[source_home]

@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
+from pypoplar.arrays.groups import in_order
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
 from pypoplar.compiler.exchange_plan import CopyShares, Pieces
@@ -225,7 +226,7 @@ def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Int64s
     if len(arriving.bytes) == 0:
         return np.zeros(tiles, np.int64)
     span = int((arriving.target_offset + arriving.bytes).max()) + 1
-    begin = np.sort(keys(arriving.target_tile, arriving.target_offset, span))
+    begin = in_order(keys(arriving.target_tile, arriving.target_offset, span))
     from_key = keys(landed.target_tile, landed.source_offset, span)
     first = np.searchsorted(begin, from_key, "right") - 1
     last = np.searchsorted(begin, from_key + landed.bytes, "left")

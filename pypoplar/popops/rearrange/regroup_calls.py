@@ -180,14 +180,21 @@ def _tiles_of_matrices(graph: Graph, first: Tensor, shape: list[int]) -> Int64s:
     return tiles
 
 
+def _most_elements_of_an_ipu(graph: Graph, t: Tensor) -> int:
+    target = graph.getTarget()
+    if target.getNumIPUs() == 1:
+        return t.numElements()
+    ipus = tiles_of_elements(graph, t) // target.getTilesPerIPU()
+    return int(np.bincount(ipus.reshape(-1)).max())
+
+
 def updated_groupings(graph: Graph, t: Tensor, source: GroupingInfo, wanted: GroupingInfo) -> tuple[GroupingInfo, GroupingInfo]:
     """Groups cut into smaller ones where more, smaller matrices keep more tiles and workers busy."""
     target, grain = graph.getTarget(), getMinimumRegroupGrainSize(t.elementType())
     if source[1] % grain or wanted[1] % grain:
         return source, wanted
     size, tiles, workers = source[1] * wanted[1], target.getTilesPerIPU(), target.getNumWorkerContexts()
-    ipus = tiles_of_elements(graph, t) // tiles
-    matrices = ceiling(int(np.bincount(ipus.reshape(-1)).max()), size)
+    matrices = ceiling(_most_elements_of_an_ipu(graph, t), size)
     blocks = size // (grain * grain)
     allowed = tiles * min(ceiling(negative_stride(max(source[1], wanted[1])), MAX_STRIDE), workers)
     factors = [factor for factor in range(1, blocks + 1) if blocks % factor == 0 and matrices * factor <= allowed] or [1]
