@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from math import prod
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import counted, offsets
@@ -28,6 +29,7 @@ _CONTINUES = 1 << 24
 _ROW_SHIFT = 32
 
 
+_MANY_RUNS = 512  # that are a block of their own
 _FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
 
 
@@ -62,18 +64,61 @@ def rows_of(tensor: Tensor, rows: int) -> RowRuns:
     return RowRuns(pieces.start, pieces.count, pieces.step, owner)
 
 
-class EdgeTable:
-    """One row (vertex, code, start, count, step) per run; `code` packs field, type, row of a list field, and "continues".
+@frozen(eq=False)
+class _EdgeBlock:
+    """Edges in the order in which they were connected, and the runs of all, which no later change touches."""
 
-    A run that continues belongs to the same edge as the run before it. Edges connected twice are kept twice: the compiler
-    judges that.
+    vertex: Int64s
+    code: Int64s
+    length: Int64s  # runs of each edge, one at least
+    start: Int64s  # from here on of the runs
+    count: Int64s
+    step: Int64s
+
+    @staticmethod
+    def of_rows(table: Int64s) -> _EdgeBlock:
+        """The edges of rows (vertex, code, start, count, step), one a run."""
+        head = np.flatnonzero((table[:, 1] & _CONTINUES) == 0)
+        length = np.diff(head, append=len(table))
+        return _EdgeBlock(table[head, 0], table[head, 1], length, *(column.copy() for column in table[:, 2:].T))
+
+    @staticmethod
+    def joined(blocks: Sequence[_EdgeBlock]) -> _EdgeBlock:
+        """The edges of several blocks, those of one after the other's."""
+        if len(blocks) == 1:
+            return blocks[0]
+        return _EdgeBlock(*(np.concatenate([getattr(block, column.name) for block in blocks]) for column in fields(_EdgeBlock)))
+
+    def first(self, edges: int) -> _EdgeBlock:
+        """So many edges from the first on."""
+        runs = int(self.length[:edges].sum())
+        of_edges, of_runs = (self.vertex, self.code, self.length), (self.start, self.count, self.step)
+        return _EdgeBlock(*(column[:edges] for column in of_edges), *(column[:runs] for column in of_runs))
+
+    def in_order(self) -> _EdgeBlock:
+        """Sorted by vertex, field and row."""
+        order = _sorting(self.vertex, self.code & _FIELD, self.code >> _ROW_SHIFT)
+        if order is None:
+            return self
+        length = self.length[order]
+        runs = np.repeat(offsets(self.length)[:-1][order], length) + counted(length)
+        return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
+
+
+class EdgeTable:
+    """Edges in blocks, and those that came one by one as rows (vertex, code, start, count, step), a row a run.
+
+    `code` packs field, type, row of a list field, and in rows "continues": a run that continues belongs to the same edge as the
+    run before it. Edges connected twice are kept twice: the compiler judges that.
     """
 
-    __slots__ = ("_no_rows", "_runs")
+    __slots__ = ("_blocks", "_freezing", "_no_rows", "_runs")
 
     def __init__(self) -> None:
-        self._runs = array("q")
+        self._blocks: list[_EdgeBlock] = []
+        self._runs = array("q")  # behind the blocks
         self._no_rows = array("q")  # (vertex, field) of list fields connected to no rows
+        self._freezing = Lock()  # graphs are compiled by several threads
 
     def connect(self, vertex: int, field: int, tensor: Tensor, row: int = 0) -> None:
         """Add one edge to the whole of a tensor."""
@@ -131,6 +176,11 @@ class EdgeTable:
 
     def _append(self, vertex: Int64s, code: Int64s, rows: RowRuns) -> None:
         """Add edges with the views of `rows`."""
+        if len(rows.start) >= _MANY_RUNS:
+            self._close()
+            length = np.bincount(rows.owner, minlength=len(vertex))
+            self._blocks.append(_EdgeBlock(vertex, code, length, rows.start, rows.count, rows.step))
+            return
         block = np.empty((len(rows.start), 5), np.int64)
         if len(rows.owner) == len(vertex):
             block[:, 0], block[:, 1] = vertex, code
@@ -141,48 +191,54 @@ class EdgeTable:
         if len(block):
             self._runs.frombytes(block.data.cast("B"))
 
+    def _close(self) -> None:
+        """Make a block of the edges that came one by one."""
+        if self._runs:
+            self._blocks.append(_EdgeBlock.of_rows(np.array(self._runs, np.int64).reshape(-1, 5)))
+            self._runs = array("q")
+
     def remove(self, first_vertex: int) -> None:
         """Take back the edges at the end of the table of vertices from `first_vertex` on."""
         end = len(self._runs)
         while end and self._runs[end - 5] >= first_vertex:
             end -= 5
         del self._runs[end:]
+        while self._blocks and not end:
+            block = self._blocks.pop()
+            others = np.flatnonzero(block.vertex < first_vertex)
+            if len(others):
+                self._blocks.append(block.first(int(others[-1]) + 1))
+                break
         end = len(self._no_rows)
         while end and self._no_rows[end - 2] >= first_vertex:
             end -= 2
         del self._no_rows[end:]
 
     def freeze(self, more: Int64s | None = None) -> FrozenEdges:
-        """The edges, with `more` rows behind them."""
-        table = np.array(self._runs, dtype=np.int64).reshape(-1, 5)  # a view would keep the table from growing while it lives
-        if more is not None:
-            table = np.concatenate((table, more))
-        head = np.flatnonzero((table[:, 1] & _CONTINUES) == 0)
-        length = np.diff(np.concatenate((head, [len(table)])))
-        vertex, code = table[head, 0], table[head, 1]
-        field, row = code & _FIELD, code >> _ROW_SHIFT
-        order = _sorting(vertex, field, row)
-        if order is None:
-            runs = table[:, 2:]
-        else:
-            vertex, code, field, row = vertex[order], code[order], field[order], row[order]
-            head, length = head[order], length[order]
-            runs = table[np.repeat(head, length) + counted(length), 2:]
-        start, count, step = (column.copy() for column in runs.T)
-        first_run = offsets(length)
+        """The edges, with `more` rows behind them. The table keeps them as one block, whose memory they share if they can."""
+        with self._freezing:
+            self._close()
+            if len(self._blocks) > 1:
+                self._blocks = [_EdgeBlock.joined(self._blocks)]
+            blocks = list(self._blocks)
+        if more is not None or not blocks:
+            blocks.append(_EdgeBlock.of_rows(np.zeros((0, 5), np.int64) if more is None else more))
+        edges = _EdgeBlock.joined(blocks).in_order()
+        start, count, step = edges.start, edges.count, edges.step
+        first_run = offsets(edges.length)
         full = count > 0
         if not full.all():  # an edge without elements has no runs
             first_run = offsets(full)[first_run]
             start, count, step = start[full], count[full], step[full]
         return FrozenEdges(
-            vertex=vertex,
-            field=field.astype(np.int32),
-            row=row.astype(np.int32),
-            type=((code >> _TYPE_SHIFT) & _TYPE).astype(np.int16),
+            vertex=edges.vertex,
+            field=(edges.code & _FIELD).astype(np.int32),
+            row=(edges.code >> _ROW_SHIFT).astype(np.int32),
+            type=((edges.code >> _TYPE_SHIFT) & _TYPE).astype(np.int16),
             first_run=first_run,
             run_start=start,
             run_count=count,
-            run_step=np.where(count > 1, step, 1),
+            run_step=np.where(count > 1, step, 1) if bool(((count == 1) & (step != 1)).any()) else step,
             no_rows=np.array(self._no_rows, dtype=np.int64).reshape(-1, 2),
         )
 

@@ -18,7 +18,7 @@ from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, pieces_of_copies, pieces_within, price_exchanges
 from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account, share_out
-from pypoplar.compiler.exchange.pieces import chosen, columns, make_pieces, turned
+from pypoplar.compiler.exchange.pieces import chosen, end_to_end, make_pieces, turned
 from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
 from pypoplar.graph.frozen import ElementRuns
 from pypoplar.target import Target
@@ -54,7 +54,7 @@ def stream_exchange(tiles: int, homes: Homes, tensors: Sequence[ElementRuns], *,
         return None
     base = offsets([landing.bytes for landing in landings])  # streams that come together land one behind the other
     owner = np.repeat(np.arange(len(landings)), [len(landing.pieces.bytes) for landing in landings])
-    landed = Pieces(*map(np.concatenate, zip(*(columns(landing.pieces) for landing in landings), strict=True)))
+    landed = end_to_end([landing.pieces for landing in landings])
     stays = landed.source_tile == landed.target_tile
     moved = evolve(landed, source_offset=landed.source_offset + base[owner])
     crossing, sender = chosen(moved if inward else turned(moved), ~stays), owner[~stays]
@@ -68,19 +68,10 @@ def stream_exchange(tiles: int, homes: Homes, tensors: Sequence[ElementRuns], *,
 
 def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:
     """What is to be rearranged; None for a tensor whose tiles each have their elements in the stream's order."""
-    side = lay_out(homes, runs)
-    if len(side.place) == 0:
-        return None
-    width = homes.width[side.home]
-    size = np.diff(side.place, append=runs.elements()) * width
-    tile = homes.tile[side.home]
-    first = np.flatnonzero(opens(side.offset - offsets(size)[:-1], tile))  # what lies behind what comes before it goes on
-    stretch = np.add.reduceat(size, first)
-    owner, offset = tile[first], side.offset[first]
+    owner, offset, stretch, variable = _stretches(homes, runs)
     holders = distinct(owner)
     if len(holders) == len(owner):
         return None
-
     end = np.cumsum(stretch)
     begin = end - stretch
     share = -(-int(end[-1]) // (len(holders) * PART_ALIGNMENT)) * PART_ALIGNMENT
@@ -94,7 +85,17 @@ def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:
         cut.end - cut.begin,
         source_in_buffer=True,
     )
-    return _Landing(number, int(homes.variable[side.home[0]]), landed, share)
+    return _Landing(number, variable, landed, share)
+
+
+def _stretches(homes: Homes, runs: ElementRuns) -> tuple[Int64s, Int64s, Int64s, int]:
+    """Tile, offset and bytes of what lies together in the stream's order and in memory; and the variable of the first."""
+    side = lay_out(homes, runs)
+    size = np.diff(side.place, append=runs.elements()) * homes.width[side.home]
+    tile = homes.tile[side.home]
+    first = np.flatnonzero(opens(side.offset - offsets(size)[:-1], tile))  # what lies behind what comes before it goes on
+    stretch = np.add.reduceat(size, first) if len(first) else size
+    return tile[first], side.offset[first], stretch, int(homes.variable[side.home[0]]) if len(first) else 0
 
 
 def price_stream(target: Target, exchange: StreamExchange) -> ExchangeCost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field, fields_dict, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
 from pypoplar.arrays.groups import offsets, sorting_order, whole_groups
@@ -252,17 +252,16 @@ class MoveLists:
         if self._waiting:
             self._fold()
         places = offsets([len(records.places) for records in self._folded])
+        parts = {name: [getattr(records, name) for records in self._folded] for name in fields_dict(Records)}
+        self._folded.clear()
 
         def column(name: str) -> Int64s:
-            parts = [getattr(records, name) for records in self._folded]
-            return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
+            own = parts.pop(name)  # is not needed in two forms
+            return np.ascontiguousarray(np.concatenate(own) if own else np.zeros(0), np.int64)
 
         def lists(name: str) -> Int64s:
-            parts = [
-                np.where(getattr(records, name) == NOTHING, NOTHING, getattr(records, name) + places[n])
-                for n, records in enumerate(self._folded)
-            ]
-            return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
+            parts[name] = [np.where(own == NOTHING, NOTHING, own + places[n]) for n, own in enumerate(parts[name])]
+            return column(name)
 
         return Moves(
             first_list=np.array(self._first_list, np.int64),
@@ -278,7 +277,7 @@ class MoveLists:
             source_list=lists("source_list"),
             target_list=lists("target_list"),
             tile=column("tile"),
-            places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in self._folded)]),
+            places=np.concatenate([np.zeros(0, np.uint32), *parts.pop("places")]),
         )
 
 
