@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.freed_memory import give_back
 from pypoplar.braces import ordered
 from pypoplar.compiler.check.certain_races import find_worker_races
 from pypoplar.compiler.check.connected_regions import collect_regions
@@ -88,8 +89,12 @@ def compile_graph(
     placed = _place(checked, tick, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
+    rows = len(checked.frozen.edges.run_start)
+    give_back(rows)
     lower = partial(_lower, placed, _lowering(placed))
     executable = lower() if shortage is None else _refuse(shortage, lower)
+    del checked, placed, lower
+    give_back(rows)
     tick(PASSES, PASSES)
     return executable
 
@@ -231,6 +236,7 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
     for stream in host.streams.values():
         lowering.add_stream(stream)
     programs = lower_programs(lowering, checked.tree)
+    give_back(len(frozen.edges.run_start))
     writes = {name: lowering.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
     reads = {name: lowering.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
     by_codelet = np.bincount(frozen.vertices.codelet[used], placed.used.pointers, len(frozen.codelets)).astype(np.int64)
