@@ -65,7 +65,7 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
     """The code of a codelet on a target. `in_place` are fields that are one tensor in some vertex."""
     architecture, limit = target.architecture, target.getRptCountMax()
     worker = codelet.kind != "supervisor"
-    control = ControlCode(Selection(codelet, architecture))
+    control = ControlCode(Selection(codelet, architecture, target.getNumWorkerContexts() if worker else 1))
     control.block(codelet.body)
     runs = control.selection.numbering.runs
     needed = NeededCode(runs, [bound for loop in control.loops for bound in loop.bounds])

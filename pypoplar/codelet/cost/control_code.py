@@ -238,8 +238,11 @@ class ControlCode:
 
 
 def _reads_stop(statement: For, last: Straight | None, stored: frozenset[str]) -> bool:
-    """Whether the loop's end has just been read from memory that its body may change: a loop's condition in C++ reads it again."""
-    if not isinstance(last, Length | Load) or sets(last) != statement.stop:
+    """Whether the loop's end has just been read from memory that its body may change: a loop's condition in C++ reads it again.
+
+    What the user has put into a local is read once.
+    """
+    if statement.end_kept or not isinstance(last, Length | Load) or sets(last) != statement.stop:
         return False
     alias = ALIASES["i32" if isinstance(last, Length) else last.span.element]
     return any(may_alias(alias, other) for other in stored)

@@ -66,7 +66,8 @@ class Pricing:
     def key(self) -> str:
         """Equal for what gives any codelet the same prices, by one version of the room of prices."""
         target = self.target
-        return repr((prices_of(target), self.cost, self.in_place, target.getRptCountMax(), target.supervisor_instruction_cycles))
+        counts = target.getRptCountMax(), target.supervisor_instruction_cycles, target.getNumWorkerContexts()
+        return repr((prices_of(target), self.cost, self.in_place, counts))
 
 
 def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace = ()) -> PricedCodelet:
@@ -159,7 +160,7 @@ class _Pricer:
                     head = self.block(head, _Extra(prices.branch, where=where))
                     pieces.priced.append(evolve(statement, head=head, body=self.block(body)))
                 case For(body=body, where=where):
-                    setting = pieces.last_setting(statement.stop)
+                    setting = None if statement.end_kept else pieces.last_setting(statement.stop)
                     pieces.close(_Extra(prices.loop_start, where=where))
                     together = self.rounds()
                     round = _Extra(prices.round(body, setting), where=where)

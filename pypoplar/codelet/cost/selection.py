@@ -38,10 +38,12 @@ class Selection:
 
     codelet: TypedCodelet
     architecture: str
+    workers: int = 1  # of a tile that run the codelet: what `ipu.worker_count()` gives
     numbering: Numbering = field(factory=Numbering)
     locals: dict[str, Known] = field(factory=dict)
     spans: dict[str, SpanValue] = field(factory=dict)
     indices: dict[Register, AffineIndex] = field(factory=dict)  # of integers that are sums
+    constants: dict[Register, int] = field(factory=dict)  # what integers are whose value is known, though a register holds them
     most: dict[Register, int] = field(factory=dict)  # that an integer can be which is not negative
     roots: dict[object, str] = field(factory=dict)  # the field that the base of a span is a piece of
     addresses: Addresses = field(init=False)
@@ -78,6 +80,12 @@ class Selection:
         if isinstance(known, Literal):
             return AffineIndex(constant=int(known.value))
         return self.indices.get(known) or AffineIndex.of(known)
+
+    def constant(self, known: Known) -> int | None:
+        """The value of an integer that the compiler knows."""
+        if isinstance(known, Register):
+            return self.constants.get(known)
+        return int(known.value) if known.type not in FLOATS else None
 
     def bound(self, known: Known) -> int | None:
         """The most that an integer which is not negative can be, as far as the compiler can see."""

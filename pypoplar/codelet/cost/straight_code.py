@@ -6,6 +6,7 @@ from typing import assert_never
 
 from pypoplar.codelet.cost.affine_index import AffineIndex
 from pypoplar.codelet.cost.block_prices import Unpriced
+from pypoplar.codelet.cost.constant_divisors import division_by_constant
 from pypoplar.codelet.cost.constants import is_folded
 from pypoplar.codelet.cost.instructions import Instruction, Pipe, Register
 from pypoplar.codelet.cost.memory_code import load, member, row, scratch, set_length, slice_of, store, view
@@ -31,7 +32,7 @@ from pypoplar.codelet.ir.typed import (
 from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import WIDTH
 from pypoplar.codelet.operations.table import operation
-from pypoplar.codelet.operations.tile_readings import reading
+from pypoplar.codelet.operations.tile_readings import WORKER_COUNT, reading
 
 _MEMORY_WAY = 2  # slots from the main to the auxiliary registers, which is an instruction of its own here
 
@@ -86,6 +87,8 @@ def _special(selection: Selection, statement: Special) -> None:
     instruction = Instruction(statement.name, Pipe.MAIN, statement.where, result, slots=slots, needed=True)
     selection.numbering.run.instructions.append(instruction)
     selection.locals[statement.target.name] = result
+    if statement.name == WORKER_COUNT:
+        selection.constants[result] = selection.workers
 
 
 # Operations
@@ -115,23 +118,18 @@ def _constant(row: TypedOperation, known: list[Known]) -> Literal | None:
         return None
 
 
-def _masked(row: TypedOperation, known: list[Known]) -> bool:
-    """Whether a division is by a power of two: a shift, or a mask for its rest."""
-    divisor = known[-1]
-    if row.row.name not in ("floordiv", "mod") or row.type not in ("i32", "u32") or not isinstance(divisor, Literal):
-        return False
-    return divisor.value > 0 and int(divisor.value) & (int(divisor.value) - 1) == 0
-
-
 def _computed(selection: Selection, statement: Apply, row: TypedOperation, known: list[Known]) -> Register:
     price, where = row.price(selection.architecture), statement.where
     floats = row.result[0] == "f" or any(type[0] == "f" for type in row.arguments)
-    masked = _masked(row, known)
-    software = price.software and not masked
+    division = division_by_constant(selection, row, known, where)
+    software = price.software and division is None
     pipe = Pipe.AUXILIARY if floats and not software else Pipe.MAIN
-    slots, reads = 1 if masked else pair_slots(row) or price.slots, []
+    slots = pair_slots(row) or price.slots if division is None else division.slots
+    reads = [] if division is None else list(division.reads)
     for position, (type, value) in enumerate(zip(row.arguments, known, strict=True)):
-        if isinstance(value, Literal) and (masked or is_folded(row.name, value, position)):
+        if division is not None and position == 1:
+            continue
+        if isinstance(value, Literal) and is_folded(row.name, value, position):
             continue
         register = selection.in_register(value, where, file_of(type) if software else pipe)
         reads += [] if register is None else [register]
@@ -144,6 +142,9 @@ def _computed(selection: Selection, statement: Apply, row: TypedOperation, known
     result = selection.numbering.value(key, instruction, file, words=words_of(row.result))
     if index is not None:
         selection.indices[result] = index
+    constants = [selection.constant(value) for value in known]
+    if row.result in WIDTH and not software and None not in constants:
+        selection.constants[result] = int(row.compute(*constants))
     most = _most(selection, row, known)
     if most is not None:
         selection.most[result] = most

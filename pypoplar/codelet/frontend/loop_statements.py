@@ -105,7 +105,8 @@ class Loops(WorkerShares):
         with self.block() as beginning:
             if first:
                 self.assign_name(target, variable, target)
-        self._for(node, target, (variable, start, stop, step), beginning, rounds is not None)
+        end = call.args[min(1, len(call.args) - 1)] if call.args else call
+        self._for(node, target, (variable, start, stop, step), beginning, rounds is not None, end_kept=isinstance(end, ast.Name))
 
     def _for_share(self, node: ast.For, target: ast.Name, call: ast.expr) -> None:
         assert isinstance(call, ast.Call)
@@ -170,18 +171,21 @@ class Loops(WorkerShares):
         beginning: list[Statement],
         runs: bool,
         share: WorkerShare | None = None,
+        *,
+        end_kept: bool = False,
     ) -> None:
         """Emit the loop; `beginning` sets the user's variable, and the body `runs` at least once or may not."""
         before = self.locals.assigned
         self.locals.assign(self.frame.names[target.id])
-        inner, loop = self._loop_body(node.body)
+        inner, paths = self._loop_body(node.body)
         after = before
         if runs:
             after = None
-            for assigned in (*loop.continues, *loop.breaks):
+            for assigned in (*paths.continues, *paths.breaks):
                 after = both(after, assigned)
         variable, start, stop, step = counted
-        self.emit(For(variable, start, stop, step, (*beginning, *inner), self.where(node), share=share))
+        body = (*beginning, *inner)
+        self.emit(For(variable, start, stop, step, body, self.where(node), share=share, end_kept=end_kept))
         self._end_loop(node, after)
 
     def _loop_body(self, statements: list[ast.stmt]) -> tuple[Block, LoopPaths]:

@@ -250,6 +250,7 @@ class For:
     The variable keeps its last value after the loop, as in Python, and may be assigned in the body without effect on the count.
     With a `price`, the rounds cost that; the prices in the body have no slots then. Where blocks are counted, that of the number
     `rounds_of` runs in each round, which is added as the loop begins. `share` says whose rounds they are, if workers divide them.
+    With an `end_kept` the user has the end in a local: nothing that the body stores can be meant by it.
     """
 
     variable: Local
@@ -261,6 +262,7 @@ class For:
     price: RoundsPrice | None = None
     rounds_of: int = field(default=NOTHING, repr=False)
     share: WorkerShare | None = None
+    end_kept: bool = False
 
 
 @frozen

@@ -174,9 +174,10 @@ def _below_infinity(relation: str) -> Recipe:
 
 # The rows
 
-_REMAINDER = slots("f32", 66, "S", software=True), slots("f16", 68, "I", software=True)
+_REMAINDER = slots("f32", 66, "S", software=True), slots("f16", 75, "S", software=True)
 _ONE = slots("f32", 1, "S", lanes=2), slots("f16", 1, "S", lanes=4)
 _ONE_INFERRED = (slots("f32 f16", 1, "I"),)
+_ROUNDED = slots("f32", 2, "S", lanes=2), slots("f16", 2, "S", lanes=4)  # a product with 1.0 in a mode of rounding
 _SIGN = slots("f32", 1, "I", lanes=2), slots("f16", 1, "I", lanes=4)
 
 ROWS: tuple[DeviceOperation, ...] = (
@@ -201,13 +202,13 @@ ROWS: tuple[DeviceOperation, ...] = (
     _row(
         name="floordiv", signature="T T -> T", calls=("//",), words={"bool": NO_BOOLS}, meaning=ByType(_floor_divided),
         llvm=_stepwise(_floor_division_steps), library=("fmod",), pole=(1, 0.0),
-        prices=(slots("f32 f16", 75, "I", software=True),),  # fmod, subtract, divide, round
+        prices=(slots("f32", 75, "I", software=True), slots("f16", 84, "I", software=True)),  # fmod, subtract, divide, round
         flops=Flops(2, "I"),  # divide, floor
     ),
     _row(
         name="mod", signature="T T -> T", calls=("%",), words={"bool": NO_BOOLS}, meaning=_modulo,
         llvm=_stepwise(_modulo_steps), library=("fmod",),
-        prices=(slots("f32 f16", 70, "I", software=True),),  # fmod, and the divisor's sign
+        prices=(slots("f32", 70, "I", software=True), slots("f16", 79, "I", software=True)),  # fmod, and the divisor's sign
         flops=Flops(3, "S"),
     ),
     _row(
@@ -236,19 +237,19 @@ ROWS: tuple[DeviceOperation, ...] = (
     ),
     _row(
         name="floor", signature="T -> T", calls=("math.floor",), meaning=_whole(math.floor), exact=True,
-        llvm=_intrinsic("llvm.floor"), lanes=FLOATS, prices=_ONE_INFERRED,
+        llvm=_intrinsic("llvm.floor"), lanes=FLOATS, prices=_ROUNDED,
     ),
     _row(
         name="ceil", signature="T -> T", calls=("math.ceil",), meaning=_whole(math.ceil), exact=True,
-        llvm=_intrinsic("llvm.ceil"), lanes=FLOATS, prices=_ONE_INFERRED,
+        llvm=_intrinsic("llvm.ceil"), lanes=FLOATS, prices=_ROUNDED,
     ),
     _row(
         name="trunc", signature="T -> T", calls=("math.trunc",), meaning=_whole(math.trunc), exact=True,
-        llvm=_intrinsic("llvm.trunc"), lanes=FLOATS, prices=_ONE_INFERRED,
+        llvm=_intrinsic("llvm.trunc"), lanes=FLOATS, prices=(slots("f32", 1, "S"), slots("f16", 2, "S")),
     ),
     _row(
         name="round", signature="T -> T", calls=("round",), meaning=_whole(round), exact=True,
-        llvm=_intrinsic("llvm.rint"), lanes=FLOATS, prices=_ONE_INFERRED,
+        llvm=_intrinsic("llvm.rint"), lanes=FLOATS, prices=_ROUNDED,
     ),
     _row(
         name="sqrt", signature="T -> T", calls=("math.sqrt", "ipu.sqrt"), meaning=_root,

@@ -206,14 +206,17 @@ def _leading_zeros_recipe(emitter: Emitter, a: Any) -> Any:
     return emitter.intrinsic("llvm.ctlz", a, emitter.flag(False))
 
 
-# The rows. PopLibs' loop for an addition of 64-bit integers is 11 an element where the 32-bit one is 7.
+# The rows. PopLibs' loop for an addition of 64-bit integers is 11 an element where the 32-bit one is 7: what its rounds load, store
+# and count is 6 of them, with a function 7. (Its averages of divisions of 64-bit integers are below those of 32 bits.)
 
 _FLOAT_BITS = "bit operations are for integers and BOOL, got {type}"
 _NO_FLOAT_BITS = dict.fromkeys(FLOATS, _FLOAT_BITS)
 _NO_SHIFTS = dict.fromkeys((*FLOATS, "bool"), "shifts are for integers")
 _ADDED = slots("i32 u32", 1, "D S"), slots("i64 u64", 5, "S")
 _BITWISE = slots("i32 u32", 1, "D S"), slots("i64 u64", 2, "I")
-_CHOSEN = slots("i32 u32", 1, "D S"), slots("i64 u64", 6, "I")
+_SHIFTED = slots("i32 u32", 1, "D S"), slots("i64 u64", 12, "S")
+_CHOSEN = slots("i32 u32", 1, "D S"), slots("i64", 9, "S"), slots("u64", 7, "S")
+_MAGNITUDE = slots("i32 u32", 1, "D S"), slots("i64", 10, "S"), slots("u64", 6, "I")
 _COMPARED = slots("i32 u32", 1, "D S"), slots("i64 u64", 3, "I")
 _BOOLS = (slots("bool", 1, "D S"),)
 
@@ -228,14 +231,16 @@ ROWS: tuple[DeviceOperation, ...] = (
         name="mul", signature="T T -> T", calls=("*",), meaning=operator.mul, llvm=_method("mul"), lanes=INTEGERS,
         prices=(
             slots("i32 u32", 1, "D S"),
-            slots("i64 u64", 20, "I", software=True),  # four 16-bit wide partial products on each side
+            slots("i64 u64", 24, "S", software=True),
         ),
     ),
     _row(
         name="floordiv", signature="T T -> T", calls=("//",), meaning=_floor_divided, fault=_zero_divisor, llvm=_floor_division,
         prices=(
-            slots("i32 u32", 270, "S", software=True),
-            slots("i64 u64", 900, "I", software=True),  # twice the bits, twice the width
+            slots("i32", 270, "S", software=True),
+            slots("u32", 258, "S", software=True),
+            slots("i64", 124, "S", software=True),
+            slots("u64", 109, "S", software=True),
         ),
     ),
     _row(  # of ipu.worker_range: by a constant of the target, for which PopLibs multiplies and shifts
@@ -244,20 +249,26 @@ ROWS: tuple[DeviceOperation, ...] = (
     ),
     _row(
         name="mod", signature="T T -> T", calls=("%",), meaning=_modulo, fault=_zero_divisor, llvm=_modulo_recipe,
-        prices=(slots("i32 u32", 285, "S", software=True), slots("i64 u64", 930, "I", software=True)),
+        prices=(
+            slots("i32", 285, "S", software=True),
+            slots("u32", 275, "S", software=True),
+            slots("i64", 160, "S", software=True),
+            slots("u64", 143, "S", software=True),
+        ),
     ),
     _row(
         name="power", signature="T T -> T", calls=("**",), meaning=ByType(_power), fault=_negative_exponent, llvm=_power_loop,
         prices=(
-            slots("i32 u32", 130, "I", software=True),  # 32 rounds of test, multiply, square, shift
-            slots("i64 u64", 1300, "I", software=True),
+            slots("i32", 26, "S", software=True),  # a loop over the exponent's bits, of which PopLibs takes four
+            slots("u32", 26, "I", software=True),
+            slots("i64 u64", 240, "I", software=True),
         ),
     ),
     _row(
         name="neg", signature="T -> T", calls=("-x",), meaning=operator.neg, llvm=_negated, lanes=INTEGERS, prices=_ADDED,
     ),
     _row(
-        name="abs", signature="T -> T", calls=("abs",), meaning=abs, llvm=_magnitude, lanes=INTEGERS, prices=_CHOSEN,
+        name="abs", signature="T -> T", calls=("abs",), meaning=abs, llvm=_magnitude, lanes=INTEGERS, prices=_MAGNITUDE,
     ),
     _row(
         name="min", signature="T T -> T", calls=("min",), meaning=min, exact=True, llvm=_chosen("<"), lanes=INTEGERS,
@@ -286,11 +297,12 @@ ROWS: tuple[DeviceOperation, ...] = (
     ),
     _row(
         name="shift_left", signature="T T -> T", calls=("<<",), words=_NO_SHIFTS, meaning=ByType(_shifted_left),
-        fault=_amount_outside, llvm=_shift_left_recipe, lanes=INTEGERS, prices=_CHOSEN,
+        fault=_amount_outside, llvm=_shift_left_recipe, lanes=INTEGERS, prices=_SHIFTED,
     ),
     _row(
         name="shift_right", signature="T T -> T", calls=(">>",), words=_NO_SHIFTS, meaning=ByType(_shifted_right), exact=True,
-        fault=_amount_outside, llvm=_shift_right_recipe, lanes=INTEGERS, prices=_CHOSEN,
+        fault=_amount_outside, llvm=_shift_right_recipe, lanes=INTEGERS,
+        prices=(slots("i32 u32", 1, "D S"), slots("i64", 13, "S"), slots("u64", 6, "I")),
     ),
     _row(
         name="popcount", signature="T -> T", calls=("ipu.popcount",), meaning=ByType(_population), exact=True,

@@ -186,12 +186,56 @@ def test_a_round_of_a_loop_without_end_costs_its_branch(body):
     assert names(run) == ["bri"]
 
 
-@pytest.mark.parametrize(("operation", "slots"), [("% 8", 1), ("// 8", 1), ("% 6", 285), ("// -8", 270)])
-def test_a_division_by_a_power_of_two_is_a_mask_or_a_shift(operation, slots):
-    code = code_of(f"self.n = self.n {operation}", "n: INT")
-    load, store = 1, 1
-    constants = 0 if slots == 1 else 1
-    assert code.runs[0].slots == load + constants + slots + store
+@pytest.mark.parametrize(("operation", "slots"), [("% 8", 1), ("// 8", 1), ("// self.m", 270), ("% self.m", 285)])
+def test_a_division_by_a_power_of_two_is_a_mask_or_a_shift_and_by_what_may_be_anything_a_function(operation, slots):
+    code = code_of(f"self.n = self.n {operation}", "n: INT\nm: INT")
+    assert code.runs[0].slots == operation.count("m") + 1 + slots + 1  # a load for each field, a store
+
+
+UPPER_WORD = 16 - 2  # the backend's code for the upper word of a product, but for parting the constant
+
+
+@pytest.mark.parametrize("type", ["INT", "UNSIGNED_INT"])
+@pytest.mark.parametrize("divisor", ["6", "ipu.worker_count()", "(ipu.worker_count() + 1)", "ipu.worker_count() * 2"])
+def test_a_division_by_a_known_number_is_a_product_with_its_reciprocal(type, divisor):
+    fields = f"n: {type}"
+    sign = 2 if type == "INT" else 0
+    counted = "count" in divisor
+    divisor, computed = ("", divisor) if counted else (divisor, "1")
+    body = f"d = {type}({computed})\nself.n = self.n {{}} {divisor or 'd'}"
+    whole, rest = (code_of(body.format(operation), fields).runs[0] for operation in ("//", "%"))
+    made = [name for name in names(whole) if name in ("worker_count", "add_i32", "mul_i32")]
+    assert (
+        whole.slots == len(made) + 2 + 1 + UPPER_WORD + 1 + sign + 1
+    )  # halves of the reciprocal, load, product, shift, sign, store
+    assert rest.slots == whole.slots + 2  # multiply, subtract
+
+
+def test_a_supervisor_divides_by_one_and_workers_by_their_number():
+    body = "self.n = self.n // ipu.worker_count()"
+    assert code_of(body, "n: INT", base="SupervisorVertex").runs[0].slots < code_of(body, "n: INT").runs[0].slots < 30
+
+
+def test_the_reciprocal_is_made_in_front_of_a_loop_which_can_be_a_repeat():
+    code = code_of("for i in range(9):\n    self.n = self.n // 6", "n: INT")
+    assert code.loops[0].code.kind.value == "rpt"
+    assert names(code.runs[0]).count("setzi") == 2
+
+
+@pytest.mark.parametrize("end", ["n = self.n", "n = len(self.m)"])
+def test_a_loop_up_to_a_local_reads_its_end_once_whatever_its_body_stores(end):
+    fields = "m: InOut[Vector[INT]]\nn: INT"
+    copied = code_of(f"{end}\nfor i in range(n):\n    self.m[i] += 1", fields)
+    computed = code_of(f"{end} + 0\nfor i in range(n):\n    self.m[i] += 1", fields)
+    read = code_of(f"for i in range({end.removeprefix('n = ')}):\n    self.m[i] += 1", fields)
+    assert names(deepest(copied)) == names(deepest(computed)) == ["ld32", "add_i32", "st32", "brnzdec"]
+    assert names(deepest(read))[-3:] == ["ld32", "cmp", "brnz"]
+
+
+def test_a_loop_up_to_a_helpers_parameter_reads_its_end_once():
+    prelude = "def count(m, n):\n    for i in range(n):\n        m[i] += 1\n"
+    cls = vertex("count(self.m, self.n)", fields="m: InOut[Vector[INT]]\nn: INT", prelude=prelude)
+    assert compiled(codelet_of(cls).typed, TARGETS["bow"]).loops[0].code.kind.value == "brnzdec"
 
 
 @pytest.mark.parametrize("amount", [-1, -(2**31), 32, 2**31 - 1])

@@ -47,6 +47,7 @@ PRICED = [  # body, slots for x of 5 elements and k = 3
     ("for i in range(len(self.x)):\n    self.x[i] += 1.0", ENTRY + 2 + 5 * 3),  # a repeat
     ("for i in range(self.k):\n    self.out += 1.0", ENTRY + 1 + 2 + 3 * 3),
     ("for i in range(self.k):\n    self.k += 1", ENTRY + 1 + 2 + 3 * (3 + 4)),  # the bound may have changed
+    ("n = self.k\nfor i in range(n):\n    self.k += 1", ENTRY + 1 + 2 + 3 * 3),
     ("n = self.k + 0\nfor i in range(n):\n    self.k += 1", ENTRY + 2 + 2 + 3 * 3),
     ("for v in self.x:\n    self.out += v", ENTRY + 2 + 5 * 4),
     ("for i in range(5):\n    if self.x[i] > 0.0:\n        self.out += 1.0", ENTRY + 2 + 5 * (3 + (1 + 1 + 1) + 3)),
