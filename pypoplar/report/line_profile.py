@@ -319,6 +319,7 @@ class LineProfile:
             of_group, of_bound = _code_slots(text, group, executions)
             for total, counts in ((charged, _charged(group.slots, of_group)), (code, of_group), (bounds, of_bound)):
                 total[:] = map(sum, zip(total, counts, strict=True))
+        bounds = [min(pair) for pair in zip(bounds, charged, strict=True)]  # an estimate may say less than the code's bound
         whole = sum(charged)
         return tuple(
             LineCost(

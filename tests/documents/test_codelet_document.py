@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, module_from, run
 
+import pypoplar
 from pypoplar import Vertex, listing
 from pypoplar.codelet.cost.compiled_code import compiled
+from pypoplar.codelet.operations.table import OPERATIONS
 from pypoplar.codelet.registry import CodeletRegistry, Template, collect
 from pypoplar.target import Target
 from pypoplar.types import HALF
@@ -116,3 +118,39 @@ def test_the_place_of_a_record_costs_what_the_document_says(record, float, more)
         return max(code.runs, key=lambda run: run.depth).slots
 
     assert slots(record) - slots(float) == more
+
+
+def price_rows() -> list[tuple[str, str, list[str]]]:
+    """From the tables of prices: the calls of a row, the type of a column, and what stands there."""
+    rows, types = [], []
+    for line in DOCUMENT.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "slots":
+            types = cells[1:]
+        elif not line.startswith("|"):
+            types = []
+        elif types and not cells[0].startswith("-"):
+            rows += [(cells[0], type, re.findall(r"[\d,]*\d", cell)) for type, cell in zip(types, cells[1:], strict=True)]
+    return rows
+
+
+@pytest.mark.parametrize(("calls", "type", "prices"), price_rows())
+def test_prices_of_operations_are_those_of_their_rows(calls, type, prices):
+    written = [re.sub(r"^x (\S+) y$", r"\1", call) for call in re.findall(r"`([^`]+)`", calls)]
+    assert len(written) == len(prices)
+    code = getattr(pypoplar, type).code
+    for call, price in zip(written, prices, strict=True):
+        (operation,) = (one for one in OPERATIONS.values() if call in one.row.calls and one.type == code)
+        assert operation.price("ipu2").slots == int(price.replace(",", "")), call
+
+
+def test_tables_of_prices_have_every_function_of_software():
+    calls = {call.strip("`") for row, _, _ in price_rows() for call in re.findall(r"`[^`]+`", row)}
+    dear = {
+        call
+        for one in OPERATIONS.values()
+        for call in one.row.calls
+        if call.startswith("math.") and one.price("ipu2").software and one.price("ipu2").slots >= 30
+    }
+    assert dear <= calls
+    assert len(price_rows()) > 20

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 
 from pypoplar.report.compute_set_costs import compute_set_name
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Execution, step_number
+from pypoplar.report.execution import Execution, Step, step_number
 from pypoplar.report.insights.compute_savings import ComputeSavings, StepSavings
-from pypoplar.report.insights.insight import TOLD, Insight, shown, weigh
-from pypoplar.report.line_profile import LineCost, SourceLine
+from pypoplar.report.insights.dear_functions import dear_lines
+from pypoplar.report.insights.insight import TOLD, Insight, shown, told_line, weigh
+from pypoplar.report.line_profile import LineCost
 from pypoplar.report.plurals import counted
 from pypoplar.report.report import Compilation, Report
 from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles
+
+MOST = 0.5  # share of what all compute sets could save from which it is one compute set's
+UNEQUAL = 1.5  # by how much the largest vertex is larger than the least where they are not alike
 
 
 def worst_balance(report: Report) -> Insight | None:
@@ -42,15 +44,21 @@ def worst_balance(report: Report) -> Insight | None:
     text = (
         f"In compute set {shown(name)} {the_mean} works {mean / slowest:.1%} of the time of the slowest."
         f" Spread evenly over {among} it would save {saved:,.0f} cycles{_beside(savings.sum('unused'), 'unused tiles')},"
-        f" {saved / total:.1%} of the total;"
-        f" all compute sets together would save {saved_together / total:.1%}."
+        f" {saved / total:.1%} of the total"
     )
+    text += f"; all compute sets together would save {saved_together / total:.1%}." if saved >= MOST * saved_together else "."
     step = max(worst, key=lambda of_step: of_step.balance).step
     tile = SlowestTiles.of(execution).computing(step)
     if tile is not None:
         text += f" The slowest is tile {tile.told()}."
-    advice = f"Give every tile the same share: {_divide(tile)}, and map vertices and their data linearly over all tiles."
-    share, title, lines = saved_together / total, f"Worst tile balance: {shown(name)}", lines_link(execution, set=name)
+    divided = _divide(tile, step, report.compilation.target.numWorkerContexts)
+    advice = f"Give every tile the same share: {divided}, and map vertices and their data linearly over all tiles."
+    share, title = saved_together / total, f"Worst tile balance: {shown(name)}"
+    unbalanced = sum(_balance(of_set) >= 1 for of_set in by_name.values())
+    if saved < MOST * saved_together:
+        title = f"Tile balance of {counted(unbalanced, 'compute set')}"
+        text = f"All compute sets together would save {share:.1%} of the total if each were spread evenly. {text}"
+    lines = lines_link(execution, set=name)
     link = f"balance?step={step_number(step, execution.steps.index(step))}"
     return Insight("worst_balance", weigh(share), title, text, advice, link, share, lines=lines)
 
@@ -64,15 +72,32 @@ def _beside(claimed: float, what: str) -> str:
     return f" beside what {what} would" if claimed >= 1 else ""
 
 
-def _divide(tile: SlowestTile | None) -> str:
-    """What to do with the vertices of a tile: to split a single one, to move some of many."""
+def _divide(tile: SlowestTile | None, step: Step, workers: int) -> str:
+    """What to do with the vertices of a tile: to split one that the others do not keep up with, to move some of many."""
     count = sum(vertices.count for vertices in tile.vertices) if tile is not None else 0
     if tile is None or not count:
         return "split the largest vertices"
     which = f"tile {tile.number:,}"
-    return (
-        f"split the vertex of {which}" if count == 1 else f"move some of the {count:,} vertices of {which} to others, or split them"
-    )
+    if count == 1:
+        return f"split the vertex of {which}"
+    if _one_decides(tile, step, count, workers):
+        return f"split the longest of the {count:,} vertices of {which}, which its threads wait for; to move one gains nothing"
+    return f"move some of the {count:,} vertices of {which} to others, or split them"
+
+
+def _one_decides(tile: SlowestTile, step: Step, count: int, workers: int) -> bool:
+    """Whether a tile takes as long as its longest vertex: then it is no faster without the others.
+
+    Vertices that all have a thread do not wait for each other. (Those that take all threads in turn keep more than theirs busy.)
+    Of more, the longest decides if it is as much larger than the least as the busiest thread has more to do than the mean vertex.
+    """
+    if not len(step.activeCyclesByTile):
+        return False
+    active = max(1, int(step.activeCyclesByTile[tile.number]))
+    if count <= workers:
+        return active * workers <= tile.cycles * count
+    most = max((size.most / max(1, size.least) for vertices in tile.vertices for size in vertices.sizes), default=1.0)
+    return most >= UNEQUAL and most >= tile.cycles / workers / (active / count)
 
 
 def lines_link(execution: Execution, **of: str) -> str:
@@ -90,28 +115,35 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     if execution is None or not slots or not execution.totalCycles.total:
         return None
     name = _dearest(execution)
-    line, divides = _dearest_line(execution, name), _dividing_lines(execution, name)
+    of_library = _estimated_library(report.compilation, name)
+    line, dear = (None, []) if of_library else (_dearest_line(execution, name), dear_lines(execution, name))
     text = f"The {counted(costs[name].instances, 'vertex', 'vertices')} of {shown(name)} take {costs[name].cycles:,} worker slots,"
     text += f" {costs[name].cycles / slots:.1%} of all vertices' slots."
     if line is not None:
-        text += f" {line.share:.1%} of them go to {_told(line.source)}."
+        text += f" {line.share:.1%} of them go to {told_line(line.source)}."
     bound = _bound(report.compilation, execution, name)
     if bound is not None:
         text += f" Hand-written code could do with {bound:,}."
-    advice = "Look at its inner loop first: what runs once per element is worth moving out, and half halves the bytes it loads."
-    if divides:
-        dearest = max(divides, key=lambda one: one.slots)
-        place = "This line divides" if dearest == line else f"In {_told(dearest.source)} it divides"
-        advice = (
-            f"{place} with a remainder, which is a subroutine of hundreds of slots each time. A power of two that the code names"
-            " takes one; for one that it does not, write `&` and `>>`; or count the remainder along with the loop."
-        )
+    halves = _precision(report.compilation, name) == "float"
+    if of_library:
+        text += " It is a library's, and an estimate says what it takes: its code is not for editing."
+        advice = "Call it less often, or for less: fewer and larger calls take less than many small ones."
+        advice += " In half it takes half as much or less." if halves else ""
+    elif dear:
+        advice = dear[0].told(line)
+    else:
+        advice = "Look at its inner loop first: what runs once per element is worth moving out"
+        advice += ", and half halves the bytes it loads." if halves else "."
+        if execution.lines is None:
+            advice += (
+                " With the engine option autoReport.outputExecutionProfile the report tells its lines, and the functions they call."
+            )
     title = f"Most expensive vertex type: {shown(name)}"
-    share, lines = saved_by_code(report.compilation, execution), lines_link(execution, type=name)
+    share = saved_by_code(report.compilation, execution)
+    lines = "" if of_library else lines_link(execution, type=name)
     return Insight("dearest_vertex_type", weigh(share), title, text, advice, "vertices", share, lines=lines)
 
 
-_SUBROUTINE = 100  # slots: from so many on, `%` and `//` are functions of software
 _TOLD_LINE = 0.25  # share of a vertex type's slots from which its dearest line is told
 
 
@@ -123,22 +155,14 @@ def _dearest_line(execution: Execution, name: str) -> LineCost | None:
     return dearest if dearest is not None and dearest.share >= _TOLD_LINE else None
 
 
-def _dividing_lines(execution: Execution, name: str) -> list[LineCost]:
-    """The lines of a vertex type that divide with a remainder, by a function of software."""
-    lines = execution.lines
-    if lines is None or name not in lines.vertex_types:
-        return []
-    (text,) = (text for text in lines.texts if text.vertex_type == name)
-    most = [0] * len(text.lines)  # slots of one execution
-    for part in (part for block in text.blocks for part in block):
-        most[part.line] = max(most[part.line], part.slots)
-    costs = zip(lines.lines(name), most, strict=True)
-    return [line for line, slots in costs if line.slots and slots >= _SUBROUTINE and re.search(r"%|//", line.source.text)]
+def _estimated_library(compilation: Compilation, name: str) -> bool:
+    """Whether a vertex type is a library's and estimated: nobody changes the estimate by editing its lines."""
+    kind = next((kind for kind in compilation.vertex_types if kind.name == name), None)
+    return kind is not None and "::" in name and any(count for source, count in kind.priced_by.items() if source != "code")
 
 
-def _told(line: SourceLine) -> str:
-    """A line with its text: ``line 20 of slow.py, `where = self.keys[i] % self.classes` ``."""
-    return f"line {line.line} of {Path(line.file).name}, `{line.text.strip()}`"
+def _precision(compilation: Compilation, name: str) -> str:
+    return next((kind.precision for kind in compilation.vertex_types if kind.name == name), "")
 
 
 def _dearest(execution: Execution) -> str:
@@ -149,18 +173,21 @@ def _dearest(execution: Execution) -> str:
 def saved_by_code(compilation: Compilation, execution: Execution) -> float:
     """Share of the total that the code of the dearest vertex type could save at most: down to its bound where that is known.
 
-    Divisions with a remainder can mostly be written in another way, so that their lines are not part of the bound here. 0 where
-    nothing is known by vertex type.
+    Functions of software can mostly be written in another way, so that their lines are not part of the bound here. A library's
+    estimated vertices could take half as much in half. 0 where nothing is known by vertex type.
     """
     costs = execution.cycles_by_vertex_type
     slots = sum(cost.cycles for cost in costs.values())
     if not slots:
         return 0.0
     name = _dearest(execution)
-    bound = _bound(compilation, execution, name)
-    saved = costs[name].cycles - (bound or 0)
-    if bound:
-        saved = min(costs[name].cycles, saved + sum(line.bound or 0 for line in _dividing_lines(execution, name)))
+    if _estimated_library(compilation, name):
+        saved = costs[name].cycles // 2 if _precision(compilation, name) == "float" else 0
+    else:
+        bound = _bound(compilation, execution, name)
+        saved = costs[name].cycles - (bound or 0)
+        if bound:
+            saved = min(costs[name].cycles, saved + sum(line.saved for line in dear_lines(execution, name)))
     return ComputeSavings.of(execution).sum("left") * saved / slots / execution.totalCycles.total
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from attrs import frozen
+
+from pypoplar.report.line_profile import SourceLine
 
 Weight = Literal["grave", "notable", "good to know"]
 # From which share a finding is told at all, from which it is worth a warning, and from which it is the first thing to look at.
@@ -40,3 +43,8 @@ def weigh(share: float) -> Weight:
 def shown(name: str) -> str:
     """A name in quotes, as findings write it."""
     return f'"{name}"' if name else "an unnamed step"
+
+
+def told_line(line: SourceLine) -> str:
+    """A line with its text: ``line 20 of slow.py, `where = self.keys[i] % self.classes` ``."""
+    return f"line {line.line} of {Path(line.file).name}, `{line.text.strip()}`"

@@ -214,6 +214,7 @@ def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str
 
     counts = ("codelet_slots", "codelet_flops", "codelet_bytes", "codelet_compiled", "codelet_bound")
     columns = [instances, *map(total, counts)]
+    columns[-1] = np.minimum(columns[-1], columns[1])  # what an estimate says may be less than the bound of the code beside it
     return {
         codelet.name: VertexTypeCycles(*(int(column[number]) for column in columns))
         for number, codelet in enumerate(executable.codelets)

@@ -1,5 +1,6 @@
 """Each rule on a program that is made for its fault, and on the same program without it."""
 
+import math
 import re
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
-from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex
+from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex, poplin, popops
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
+from pypoplar.report.insights.dear_functions import dear_lines
 from pypoplar.report.insights.insight import Insight
 from pypoplar.report.insights.ranking import insights
 
@@ -293,3 +295,157 @@ def test_what_lives_at_times_only_has_a_peak(bench):
 
 def test_what_always_lives_has_no_peak(bench):
     assert "peak_liveness" not in found(bench, even(bench))
+
+
+class Waves(Vertex):
+    """Functions of software, on lines of their own."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            y = self.x[i] * 0.5  # math.tan() here is none
+            wave = math.sin(y) + 1.0
+            self.x[i] = wave + math.erf(y)
+
+
+class Halve(Vertex):
+    """One operation an element."""
+
+    x: InOut[Vector[INT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            self.x[i] >>= 1
+
+
+OF_LINES = {"autoReport.outputExecutionProfile": "true"}
+
+
+def vectors(bench: Bench, codelet: type[Vertex], type: type, lengths: dict[int, list[int]], name: str = "vectors") -> Execute:
+    """A compute set of vertices with vectors of these lengths on each tile."""
+    compute_set = bench.graph.addComputeSet(name)
+    for tile, of_tile in lengths.items():
+        for length in of_tile:
+            x = bench.graph.addVariable(type, [length], f"x{tile}")
+            bench.graph.setTileMapping(x, tile)
+            bench.graph.setInitialValue(x, np.ones(length, type.dtype))
+            bench.vertex(compute_set, codelet, tile, x=x)
+    return Execute(compute_set)
+
+
+def test_a_function_of_software_is_told_with_its_line_and_price_and_what_another_form_saves(bench):
+    program = vectors(bench, Waves, FLOAT, {tile: [50] * WORKERS for tile in range(TILES)})
+    finding = found(bench, program, options=OF_LINES)["dearest_vertex_type"]
+    assert finding.weight == "grave"
+    assert re.search(r" 98\.\d% of them go to line \d+ of test_programs\.py, `wave = math\.sin\(y\) \+ 1\.0`\.", finding.text)
+    assert finding.advice.startswith("This line calls math.sin, a function of software: it takes 2,30")
+    assert "polynomial" in finding.advice
+    assert 0.97 < finding.share < 0.99
+
+
+def test_a_function_that_is_not_the_dearest_line_is_told_with_its_own(bench):
+    program = vectors(bench, Waves, FLOAT, {tile: [50] * WORKERS for tile in range(TILES)})
+    engine = bench.engine(program, options=OF_LINES)
+    engine.run()
+    execution = engine.getReport().execution
+    assert [line.names for line in dear_lines(execution, "Waves")] == [("sin",), ("erf",)]
+    of_erf = dear_lines(execution, "Waves")[1]
+    assert re.match(r"Line \d+ of test_programs\.py, `.*math\.erf\(y\)` calls math\.erf, a function", of_erf.told(None))
+
+
+def test_without_lines_the_option_that_tells_them_is_named(bench):
+    program = vectors(bench, Waves, FLOAT, {tile: [50] * WORKERS for tile in range(TILES)})
+    engine = bench.engine(program)
+    engine.run()
+    (finding,) = (finding for finding in insights(engine.getReport()) if finding.rule == "dearest_vertex_type")
+    assert "autoReport.outputExecutionProfile" in finding.advice
+
+
+def test_half_is_advised_where_there_are_floats_only(bench):
+    of_int = found(bench, vectors(bench, Halve, INT, {tile: [500] * WORKERS for tile in range(TILES)}))["dearest_vertex_type"]
+    other = Bench(tiny(TILES))
+    of_float = found(other, even(other))
+    assert "half" not in of_int.advice
+    assert "half halves the bytes" in of_float["dearest_vertex_type"].advice
+
+
+def test_lines_of_a_librarys_estimated_vertices_are_not_offered(bench):
+    x = bench.variable("x", values(4000), [i // 1000 for i in range(4000)])
+    program = Sequence([])
+    popops.expInPlace(bench.graph, x, program)
+    finding = found(bench, program, options=OF_LINES)["dearest_vertex_type"]
+    assert "line" not in finding.text
+    assert finding.lines == ""
+    assert "its code is not for editing" in finding.text
+    assert finding.share <= 0.5
+
+
+@pytest.mark.parametrize("cost", ["compiled", "scalar"])
+def test_a_bound_is_never_above_what_was_charged(bench, cost):
+    x, y = bench.variable("x", values(4000), [i // 1000 for i in range(4000)]), bench.variable("y", values(256), 0)
+    program = vectors(bench, Waves, FLOAT, {0: [7]})
+    of_library = Sequence([])
+    poplin.addCodelets(bench.graph)
+    popops.tanhInPlace(bench.graph, x, of_library)
+    product = poplin.matMul(bench.graph, y.reshape([16, 16]), y.reshape([16, 16]), of_library)
+    assert product.numElements() == 256
+    engine = bench.engine(
+        Sequence([program, of_library]),
+        options={"profiler.includeFlopEstimates": "true", "pypoplar.codelet_cost": cost, **OF_LINES},
+    )
+    engine.run()
+    execution = engine.getReport().execution
+    assert all(charged.bound_cycles <= charged.cycles for charged in execution.cycles_by_vertex_type.values())
+    for name in execution.lines.vertex_types:
+        assert all((line.bound or 0) <= line.slots for line in execution.lines.lines(name))
+
+
+def balance(bench: Bench, lengths: dict[int, list[int]]) -> Insight:
+    return found(bench, vectors(bench, Halve, INT, lengths))["worst_balance"]
+
+
+@pytest.mark.parametrize(
+    ("of_tile", "words"),
+    [
+        ([4000], "split the vertex of tile 0"),
+        ([4000, 100], "split the longest of the 2 vertices of tile 0"),
+        ([4000, 3900, 4000, 100, 100, 100], "split the longest of the 6 vertices of tile 0"),
+        ([4000, *[100] * 11], "split the longest of the 12 vertices of tile 0"),
+        ([400] * 12, "move some of the 12 vertices of tile 0"),
+        ([700, 400, 400, *[400] * 9], "move some of the 12 vertices of tile 0"),
+    ],
+)
+def test_a_tile_that_waits_for_one_vertex_is_to_split_it_and_not_to_move_it(of_tile, words):
+    finding = balance(Bench(tiny(TILES)), {0: of_tile, **{tile: [100] * WORKERS for tile in range(1, TILES)}})
+    assert words in finding.advice
+    assert ("to move one gains nothing" in finding.advice) is ("longest" in words)
+
+
+def test_moving_gains_nothing_where_one_vertex_decides_and_splitting_what_was_promised():
+    others = {tile: [100] * WORKERS for tile in range(1, TILES)}
+
+    def cycles(lengths: dict[int, list[int]]) -> int:
+        bench = Bench(tiny(TILES))
+        engine = bench.engine(vectors(bench, Halve, INT, lengths))
+        engine.run()
+        return int(engine.getReport().execution.totalCycles.total)
+
+    before = cycles({0: [4000, 100, 100], **others})
+    assert cycles({0: [4000, 100], **others, 1: [100] * (WORKERS + 1)}) >= before
+    finding = balance(Bench(tiny(TILES)), {0: [4000, 100, 100], **others})
+    split = cycles({tile: [900] * 2 + [100] * 4 for tile in range(TILES)})
+    assert before - split >= 0.9 * finding.share * before
+
+
+def test_what_all_compute_sets_could_save_is_not_said_of_one():
+    bench = Bench(tiny(TILES))
+    sets = []
+    for place in range(8):
+        lengths = {tile: [900 if tile == place % TILES else 300] * WORKERS for tile in range(TILES)}
+        sets.append(vectors(bench, Halve, INT, lengths, name=f"part{place}"))
+    finding = found(bench, *sets)["worst_balance"]
+    assert finding.title == "Tile balance of 8 compute sets"
+    share = f"{finding.share:.1%}"
+    assert finding.text.startswith(f"All compute sets together would save {share} of the total if each were spread evenly. In ")
+    assert finding.text.count(share) == 1
