@@ -47,7 +47,7 @@ COSTS = ("executions", *CYCLES, "host_bytes", "flops", "memory_bytes")
 
 COSTS_BY_TILE = (
     *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "copy_cycles_by_tile"),
-    *("bytesSentByTile", "bytesReceivedByTile"),
+    *("bytesSentByTile", "bytesReceivedByTile", "pieces_by_tile"),
 )
 """The arrays by tile of a step, which add up over runs too."""
 
@@ -111,6 +111,9 @@ class Step:
         Bytes that each tile sends.
     bytesReceivedByTile:
         Bytes that each tile receives.
+    pieces_by_tile:
+        Contiguous pieces that each tile sends or receives, of the direction with more; a tile takes at least three cycles for each.
+        Empty where they are not known.
     host_bytes:
         Bytes from or to the host.
     flops:
@@ -140,6 +143,7 @@ class Step:
     copy_cycles_by_tile: Int64s = field(factory=no_tiles)
     bytesSentByTile: Int64s = field(factory=no_tiles)
     bytesReceivedByTile: Int64s = field(factory=no_tiles)
+    pieces_by_tile: Int64s = field(factory=no_tiles)
     host_bytes: int = 0
     flops: int = 0
     memory_bytes: int = 0
@@ -170,6 +174,11 @@ class Step:
         if self.type == "OnTileExecute" or not len(self.bytesSentByTile):
             return int(np.count_nonzero(self.cyclesByTile))
         return int(np.count_nonzero(self.bytesSentByTile + self.bytesReceivedByTile))
+
+    @property
+    def most_pieces(self) -> int | None:
+        """Contiguous pieces that the tile with the most of them sends or receives; None where they are not known."""
+        return int(self.pieces_by_tile.max()) if self.pieces_by_tile.any() else None
 
     @property
     def tileBalance(self) -> float:

@@ -34,7 +34,7 @@ from pypoplar.report.memory_report import (
 from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 4
+PROFILE_VERSION = 5
 """The version of profile files that this release writes; it reads older ones too: see docs/profile-file.md."""
 
 

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.execution import Execution, Step, numbered_steps
+from pypoplar.report.plurals import counted
 from pypoplar.report.tile_vertices import SizedVertices
 
 
@@ -25,6 +26,7 @@ class SlowestTile:
     equals: int = 0
     sent: int = 0
     received: int = 0
+    pieces: int = 0  # contiguous, sent or received, whichever are more; 0 where they are not known
     vertices: tuple[SizedVertices, ...] = ()  # in a compute step, as far as they are known
 
     def told(self) -> str:
@@ -34,6 +36,8 @@ class SlowestTile:
             text += f" ({self.equals:,} {'other takes' if self.equals == 1 else 'others take'} as long)"
         text += f": {self.cycles:,} cycles against {self.mean:,.0f} of the mean tile"
         moved = [f"{count:,} B {what}" for count, what in ((self.sent, "sent"), (self.received, "received")) if count]
+        if self.pieces > 1:
+            moved.append(f"in {counted(self.pieces, 'piece')}")
         return ", ".join((text, *(vertices.told() for vertices in self.vertices), *moved))
 
 
@@ -60,7 +64,7 @@ def busiest_tile(step: Step) -> SlowestTile | None:
     """The tile that an exchange waits for; None where tiles are not known, or only the links between IPUs are busy."""
     tile = _moving_tile(step)
     moving = step.exchange_cycles_by_tile if step.exchange_cycles_by_tile.any() else step.copy_cycles_by_tile
-    return None if tile < 0 else _slowest(moving, tile, _bytes(step, tile))
+    return None if tile < 0 else _slowest(moving, tile, _moved(step, tile))
 
 
 @frozen(eq=False)
@@ -84,8 +88,9 @@ class SlowestTiles:
         if not step.cyclesByTile.any():
             return None
         tile = critical_tile(step)
-        moved = [_bytes(exchange, tile) for exchange in self._around(step)]
-        moved_together = sum(sent for sent, _ in moved), sum(received for _, received in moved)
+        moved = [_moved(exchange, tile) for exchange in self._around(step)]
+        sent, received, pieces = (sum(part[place] for part in moved) for place in range(3))
+        moved_together = sent, received, pieces
         return _slowest(step.cyclesByTile, tile, moved_together, self.vertices.get(step.number, ()))
 
     def _around(self, step: Step) -> Iterator[Step]:
@@ -96,12 +101,13 @@ class SlowestTiles:
                 yield other
 
 
-def _slowest(cycles: Int64s, tile: int, moved: tuple[int, int], vertices: tuple[SizedVertices, ...] = ()) -> SlowestTile:
+def _slowest(cycles: Int64s, tile: int, moved: tuple[int, int, int], vertices: tuple[SizedVertices, ...] = ()) -> SlowestTile:
     most = int(cycles[tile])
     return SlowestTile(tile, most, float(cycles.mean()), int(np.count_nonzero(cycles == most)) - 1, *moved, vertices)
 
 
-def _bytes(step: Step, tile: int) -> tuple[int, int]:
-    """What a tile sends and receives in a step."""
-    sent, received = (int(values[tile]) if len(values) else 0 for values in (step.bytesSentByTile, step.bytesReceivedByTile))
-    return sent, received
+def _moved(step: Step, tile: int) -> tuple[int, int, int]:
+    """What a tile sends and receives in a step, and in how many pieces."""
+    by_tile = (step.bytesSentByTile, step.bytesReceivedByTile, step.pieces_by_tile)
+    sent, received, pieces = (int(values[tile]) if len(values) else 0 for values in by_tile)
+    return sent, received, pieces

@@ -310,6 +310,8 @@ class _Drawing:
         }
         if len(step.bytesSentByTile):
             description["bytes sent"] = int(step.bytesSentByTile.sum()) // times
+        if step.most_pieces is not None:
+            description["pieces at the busiest port"] = step.most_pieces // times
         if step.host_bytes:
             description["host bytes"] = step.host_bytes // times
         if step.activeTiles:

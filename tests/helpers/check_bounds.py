@@ -29,9 +29,10 @@ LARGEST: Mapping[Size, str] = {
         memory.edge_pointers memory.code memory.stack memory.gaps memory.always_live memory.not_always_live image.offset
         exchanges.bytes_sent exchanges.bytes_received exchanges.messages.bytes exchanges.shares.bytes_sent
         exchanges.shares.messages.bytes steps.sync_cycles steps.host_bytes
-        steps.host_cycles steps.global_exchange_cycles steps.depth steps.exchange_cycles steps.rearrange_cycles moves.source
-        moves.target moves.bytes moves.count moves.source_step moves.target_step computes.buffer_bytes computes.estimate
-        computes.flops computes.cost lives.bytes field-address row-address BRANCH-OFFSET UNLESS_EQUAL-OFFSET ELAPSED-OFFSET
+        steps.host_cycles steps.global_exchange_cycles steps.depth steps.exchange_cycles steps.rearrange_cycles
+        steps.exchange_pieces moves.source moves.target moves.bytes moves.count moves.source_step moves.target_step
+        computes.buffer_bytes computes.estimate computes.flops
+        computes.cost lives.bytes field-address row-address BRANCH-OFFSET UNLESS_EQUAL-OFFSET ELAPSED-OFFSET
         CLOCK-OFFSET touches.run_count-total touches.edge_offset touches.edge_touch touches.first_element-end touches.run_step
         touches.home_begin
     """,

@@ -47,7 +47,15 @@ def compute(
 
 
 def exchange(
-    name: str, number: int, cycles: list[int], sent: list[int], received: list[int], *, times: int = 1, sync: int = 0
+    name: str,
+    number: int,
+    cycles: list[int],
+    sent: list[int],
+    received: list[int],
+    *,
+    times: int = 1,
+    sync: int = 0,
+    pieces: Sequence[int] = (),
 ) -> Step:
     return Step(
         name=name,
@@ -59,6 +67,7 @@ def exchange(
         exchange_cycles_by_tile=np.array(cycles),
         bytesSentByTile=np.array(sent),
         bytesReceivedByTile=np.array(received),
+        pieces_by_tile=np.array(pieces, np.int64),
         program=leaf(name, number, "DoExchange"),
     )
 

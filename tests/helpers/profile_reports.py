@@ -240,6 +240,7 @@ ARRAYS = (  # what a step has by tile, or has not
     ("exchange_cycles_by_tile",),
     ("copy_cycles_by_tile",),
     ("bytesSentByTile", "bytesReceivedByTile"),
+    ("pieces_by_tile",),
 )
 COSTS = (
     *("sync_cycles", "exchange_cycles", "copy_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
@@ -301,6 +302,7 @@ def full_report(name: str = "engine") -> Report:
             "copy_cycles_by_tile": by_tile(0, 10, 0, 3),
         }
         sent: dict[str, Any] = {"bytesSentByTile": by_tile(0, 0, 64, 0), "bytesReceivedByTile": by_tile(32, 0, 0, 32)}
+        sent["pieces_by_tile"] = by_tile(4, 0, 8, 4)
         computed: dict[str, Any] = {
             "compute_cycles": 400 * times,
             "cyclesByTile": by_tile(400, 300, 200, 0),

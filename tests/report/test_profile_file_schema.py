@@ -118,7 +118,7 @@ def test_tiles_that_have_nothing_have_no_row(select):
 def test_what_tiles_do_again_is_stored_once(select):
     """The full report's two steps by tile, in three runs that execute them 2, 2 and 10 times."""
     assert select("SELECT tile_profile, columns FROM tile_profile ORDER BY tile_profile") == [
-        (0, "exchange_cycles copy_cycles bytes_sent bytes_received"),
+        (0, "exchange_cycles copy_cycles bytes_sent bytes_received pieces"),
         (1, "cycles active_cycles"),
     ]
     assert select("SELECT run, tile_profile, times FROM run_step WHERE step = 1") == [(0, 1, 2), (1, 1, 2), (2, 1, 10)]

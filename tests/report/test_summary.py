@@ -347,7 +347,7 @@ def test_the_slowest_tile_of_a_step_is_named_with_its_vertices():
         "Slowest tile 0: 5,600 cycles against 3,150 of the mean tile, 4 vertices of Multiply<float> (x 10 to 12, y 10),"
         " 1 vertex of Zero" in lines
     )
-    assert "Slowest tile 0: 420 cycles against 210 of the mean tile, 448 B received" in lines
+    assert "Slowest tile 0: 420 cycles against 210 of the mean tile, 448 B received, in 56 pieces" in lines
 
 
 def test_the_values_for_programs_are_those_of_the_report():

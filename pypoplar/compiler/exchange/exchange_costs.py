@@ -49,6 +49,7 @@ class ExchangeCost:
     """What an exchange phase costs."""
 
     cycles: Int64s  # [tiles]: within the IPUs
+    pieces: Int64s  # [tiles]: contiguous pieces that the tile's port handles in one direction, of the one with more
     global_cycles: int  # between IPUs, of the slowest link or tile
     crosses: bool  # whether anything goes from one IPU to another
 
@@ -78,9 +79,9 @@ def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: I
         messages = messages.chosen(~across)
     exchanges = np.zeros(machines, bool)
     exchanges[messages.rows["destination"] // tiles] = True
-    within = _port_cycles(target, messages, pieces, machines).reshape(machines, tiles)
-    within[~exchanges] = 0  # pieces alone keep no port busy
-    return [ExchangeCost(*of_machine) for of_machine in zip(within, between.tolist(), crosses.tolist(), strict=True)]
+    cycles, handled = (ports.reshape(machines, tiles) for ports in _ports(target, messages, pieces, machines))
+    cycles[~exchanges], handled[~exchanges] = 0, 0  # pieces alone keep no port busy
+    return [ExchangeCost(*of_machine) for of_machine in zip(cycles, handled, between.tolist(), crosses.tolist(), strict=True)]
 
 
 def pieces_within(target: Target, messages: StructuredArray, pieces: Int64s) -> Int64s:
@@ -132,16 +133,16 @@ def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[In
         outside = messages.chosen(machine == number)
         outside.rows["source"] %= tiles
         outside.rows["destination"] %= tiles
-        ports = int(_port_cycles(target, outside, np.zeros(tiles, np.int64)).max())
+        ports = int(_ports(target, outside, np.zeros(tiles, np.int64))[0].max())
         cycles[number] = max(ports, link_cycles(target, _flows(target, outside)))
     return cycles, crosses
 
 
-def _port_cycles(target: Target, messages: Messages, pieces: Int64s, machines: int = 1) -> Int64s:
-    """Cycles that each tile's exchange port is busy with these messages."""
+def _ports(target: Target, messages: Messages, pieces: Int64s, machines: int = 1) -> tuple[Int64s, Int64s]:
+    """Cycles that each tile's exchange port is busy with these messages, and the pieces that it handles in one direction."""
     tiles, rate = machines * target.getNumTiles(), target.getExchangeBytesPerCycle()
     if len(messages.rows) == 0:
-        return np.zeros(tiles, np.int64)
+        return np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
     span = int((messages.offset + messages.rows["bytes"]).max()) + 1
     begin = keys(messages.rows["source"], messages.offset, span)
     once_begin, once_end = union(begin, begin + messages.rows["bytes"])  # a multicast is sent once
@@ -153,10 +154,9 @@ def _port_cycles(target: Target, messages: Messages, pieces: Int64s, machines: i
         shared = _shared(target, messages, sharing, machines, span)
         received -= shared - -(-shared // sharing)
     most = np.maximum(np.bincount(source, minlength=tiles), np.bincount(messages.rows["destination"], minlength=tiles))
-    cycles: Int64s = np.maximum(
-        np.maximum(-(-sent // rate), -(-received // rate)), np.maximum(most, pieces) * PRICES.message_cycles
-    )
-    return cycles.astype(np.int64)
+    handled: Int64s = np.maximum(most, pieces).astype(np.int64)
+    cycles: Int64s = np.maximum(np.maximum(-(-sent // rate), -(-received // rate)), handled * PRICES.message_cycles)
+    return cycles.astype(np.int64), handled
 
 
 def _shared(target: Target, messages: Messages, sharing: int, machines: int, span: int) -> Int64s:

@@ -52,8 +52,8 @@ def moving_step(
     lowering: Lowering, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int
 ) -> StaticStep:
     """A step that moves data between tiles and on them."""
-    between = cost.global_cycles
-    return StaticStep(name, kind, sync, cost.cycles, -1, exchange, 0, 0, lowering.depth, copied, global_exchange_cycles=between)
+    between, depth = cost.global_cycles, lowering.depth
+    return StaticStep(name, kind, sync, cost.cycles, -1, exchange, 0, 0, depth, copied, between, exchange_pieces=cost.pieces)
 
 
 def _prints(graph: FrozenGraph, codelet: int) -> bool:

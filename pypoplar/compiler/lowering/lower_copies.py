@@ -76,7 +76,9 @@ def _host_step(lowering: Lowering, copies: Sequence[Copy], names: Sequence[str],
         sync = sync_cycles(lowering.target, between_ipus=cost.crosses)
         copied, between = rearrange_cycles(lowering.target, order.local, lowering.graph.tiles), cost.global_cycles
         exchange = _rearrangement(lowering, order, [names[ordered[number]] for number in order.tensors])
-        step = StaticStep(name, "stream", sync, cost.cycles, -1, exchange, size, cycles, lowering.depth, copied, between)
+        step = StaticStep(
+            name, "stream", sync, cost.cycles, -1, exchange, size, cycles, lowering.depth, copied, between, cost.pieces
+        )
     several = f" in {len(copies):,} copies" if len(copies) > 1 else ""
     return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}{several}")
 

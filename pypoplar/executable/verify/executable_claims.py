@@ -142,7 +142,7 @@ def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: in
     check("steps.kind", step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
     for name in ("sync_cycles", "host_bytes", "host_cycles", "global_exchange_cycles", "depth"):
         check_number(f"steps.{name}", getattr(step, name), 0, LARGEST, f"{where}.{name}")
-    for name in ("exchange_cycles", "rearrange_cycles"):
+    for name in ("exchange_cycles", "rearrange_cycles", "exchange_pieces"):
         cycles = getattr(step, name)
         check_shape(f"steps.{name}", cycles, tiles if cycles.size else 0, where=f"{where}.{name}")
         check_range(f"steps.{name}", cycles, 0, LARGEST, f"{where}.{name}")

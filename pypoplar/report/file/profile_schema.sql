@@ -234,6 +234,7 @@ CREATE TABLE tile_profile_tile (  -- What each tile did, by tile. The view run_s
     copy_cycles INTEGER NOT NULL,  -- cycles in which it copies within its own memory
     bytes_sent INTEGER NOT NULL,  -- bytes that it sent
     bytes_received INTEGER NOT NULL,  -- bytes that it received
+    pieces INTEGER NOT NULL,  -- contiguous pieces that it sent or received, of the direction with more
     PRIMARY KEY (tile_profile, tile)
 ) WITHOUT ROWID;
 
@@ -324,7 +325,7 @@ CREATE VIEW run_total AS  -- Runs with what they cost.
 CREATE VIEW run_step_tile AS  -- What each tile did in a step of a run, all executions together; tiles that did nothing are not there.
     SELECT run, step, tile, times * cycles AS cycles, times * active_cycles AS active_cycles,
         times * tile_profile_tile.exchange_cycles AS exchange_cycles, times * tile_profile_tile.copy_cycles AS copy_cycles,
-        times * bytes_sent AS bytes_sent, times * bytes_received AS bytes_received
+        times * bytes_sent AS bytes_sent, times * bytes_received AS bytes_received, times * pieces AS pieces
     FROM run_step JOIN tile_profile_tile USING (tile_profile);
 
 CREATE VIEW tile_total AS  -- What each tile did over all runs; tiles that did nothing are not there.
@@ -335,7 +336,8 @@ CREATE VIEW tile_total AS  -- What each tile did over all runs; tiles that did n
     )
     SELECT tile, SUM(times * cycles) AS cycles, SUM(times * active_cycles) AS active_cycles,
         SUM(times * exchange_cycles) AS exchange_cycles, SUM(times * copy_cycles) AS copy_cycles,
-        SUM(times * bytes_sent) AS bytes_sent, SUM(times * bytes_received) AS bytes_received
+        SUM(times * bytes_sent) AS bytes_sent, SUM(times * bytes_received) AS bytes_received,
+        SUM(times * pieces) AS pieces
     FROM used JOIN tile_profile_tile USING (tile_profile)
     GROUP BY tile;
 
@@ -358,7 +360,7 @@ CREATE VIEW liveness AS  -- Bytes, on all tiles, of the variables that live at e
         LEFT JOIN variable_tile USING (variable)
     GROUP BY step;
 
-CREATE VIEW line_cost AS  -- Lines of codelets with their worker slots: slots_charged add up to the type's cycles; slots_compiled and bound are those of the code, whatever estimates say, NULL with scalar prices.
+CREATE VIEW line_cost AS  -- Lines of codelets with their worker slots: slots_charged add up to the type's cycles; slots_compiled are those of the code, whatever estimates say, and bound what hand-written code could reach, at most slots_charged; both NULL with scalar prices.
     WITH code AS (  -- of each line in each group of vertices
         SELECT vertex_group, place, SUM(executions * workers * block_line.slots) AS slots, SUM(executions * workers * bound) AS bound
         FROM block_execution JOIN vertex_group USING (vertex_group) JOIN codelet USING (codelet)
@@ -383,6 +385,6 @@ CREATE VIEW line_cost AS  -- Lines of codelets with their worker slots: slots_ch
         FROM summed
     )
     SELECT vertex_type, file, line, text, SUM(charged) AS slots_charged,
-        CASE WHEN compiled THEN SUM(shared.slots) END AS slots_compiled, CASE WHEN compiled THEN SUM(bound) END AS bound
+        CASE WHEN compiled THEN SUM(shared.slots) END AS slots_compiled, CASE WHEN compiled THEN MIN(SUM(bound), SUM(charged)) END AS bound
     FROM shared JOIN codelet USING (codelet) JOIN codelet_line USING (codelet, place), line_profile
     GROUP BY codelet, place HAVING SUM(charged) > 0 OR SUM(shared.slots) > 0;

@@ -27,7 +27,7 @@ NAME = "profile.pop"
 """The name that a profile has in its directory."""
 FAST = ("journal_mode = OFF", "synchronous = OFF")  # a file that is not whole is thrown away
 SCHEMA = Path(__file__).with_name("profile_schema.sql")
-UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3,)}
+UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3, 4)}
 """By version of older files that can be read: what they lack, as views and tables of the connection alone."""
 
 Place = str | os.PathLike[str]
@@ -110,7 +110,7 @@ def _check(database: sqlite3.Connection) -> None:
         raise FileLoadError("not a profile: it is an SQLite file of another application")
     version = value("user_version")
     if not isinstance(version, int) or version not in (*UPGRADES, PROFILE_VERSION):
-        known = " and ".join(map(str, (*UPGRADES, PROFILE_VERSION)))
+        known = f"{', '.join(map(str, UPGRADES))} and {PROFILE_VERSION}"
         raise FileLoadError(f"a profile of version {version}: this pypoplar reads versions {known}; profile the program again")
     if version in UPGRADES:
         database.executescript(UPGRADES[version].read_text(encoding="utf-8"))

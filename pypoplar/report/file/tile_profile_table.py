@@ -19,6 +19,7 @@ BY_TILE = {  # column of tile_profile_tile -> attribute of a step
     "copy_cycles": "copy_cycles_by_tile",
     "bytes_sent": "bytesSentByTile",
     "bytes_received": "bytesReceivedByTile",
+    "pieces": "pieces_by_tile",
 }
 
 

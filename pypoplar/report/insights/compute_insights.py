@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlencode
 
@@ -123,7 +124,8 @@ def dearest_vertex_type(report: Report) -> Insight | None:
         text += f" {line.share:.1%} of them go to {told_line(line.source)}."
     bound = _bound(report.compilation, execution, name)
     if bound is not None:
-        text += f" Hand-written code could do with {bound:,}."
+        text += f" Hand-written code could do with {bound - sum(one.saved for one in dear):,}"
+        text += ", without the functions of software that it calls." if dear else "."
     halves = _precision(report.compilation, name) == "float"
     if of_library:
         text += " It is a library's, and an estimate says what it takes: its code is not for editing."
@@ -134,6 +136,11 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     else:
         advice = "Look at its inner loop first: what runs once per element is worth moving out"
         advice += ", and half halves the bytes it loads." if halves else "."
+        if line is not None and _PRODUCTS.search(line.source.text) and _precision(report.compilation, name):
+            advice += (
+                " Sums of products of many rows are a matrix product, for which a tile has a unit of its own that does many in a"
+                " cycle: poplin.matMul, or ipu.multiply_accumulate in a MultiVertex."
+            )
         if execution.lines is None:
             advice += (
                 " With the engine option autoReport.outputExecutionProfile the report tells its lines, and the functions they call."
@@ -144,6 +151,7 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     return Insight("dearest_vertex_type", weigh(share), title, text, advice, "vertices", share, lines=lines)
 
 
+_PRODUCTS = re.compile(r"\+=[^#]*[^*]\*[^*]")  # a sum of products
 _TOLD_LINE = 0.25  # share of a vertex type's slots from which its dearest line is told
 
 

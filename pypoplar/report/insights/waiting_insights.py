@@ -32,8 +32,18 @@ def biggest_exchange(report: Report) -> Insight | None:
     text += f" All exchanges together take {sum(exchange_cycles(step) for _, step in steps) / total:.1%}."
     sends, limiting = _limiting(most, between_ipus(report).get(number))
     text += limiting
+    in_pieces = _in_pieces(most)
+    text += _told_pieces(most) if in_pieces else ""
     if streamed:
         advice = "Map the tensor in the stream's order, one contiguous piece on each tile: then nothing is rearranged."
+    elif in_pieces:
+        advice = (
+            "Let what goes from one tile to another be one piece: connect contiguous regions, lay out what a tile needs as it lies"
+            " where it comes from (or copy it together there before), and gather by fewer tiles that hand on what they hold."
+        )
+        advice += " Several numbers for each receiver go in one piece, too: pack them into one tensor." if _single(most) else ""
+    elif not most.exchange_cycles + most.global_exchange_cycles:
+        advice = "Nothing goes between tiles: where vertices work in place, or read and write where the data is, no copy is needed."
     elif sends:
         advice = "Map data to the tiles that use it; where one tile sends much more than the others, spread what they read of it."
     else:
@@ -58,6 +68,36 @@ def _limiting(step: Step, links: BetweenIpus | None) -> tuple[bool, str]:
     if tile is None or step.global_exchange_cycles > step.exchange_cycles + step.copy_cycles:
         return links is not None and links.sent > links.received, text
     return tile.sent > tile.received, f"{text} The limit is tile {tile.told()}."
+
+
+PORT_BYTES = 4  # that a port moves in a cycle, each way
+PIECE_CYCLES = 3  # that a port takes for a piece at least, `ExchangePrices`
+
+
+def _in_pieces(step: Step) -> bool:
+    """Whether an exchange takes as long as it does for its pieces, and not for its bytes."""
+    tile = busiest_tile(step)
+    if tile is None or not tile.pieces or step.copy_cycles > step.exchange_cycles:
+        return False
+    return tile.pieces * PIECE_CYCLES >= tile.cycles
+
+
+def _told_pieces(step: Step) -> str:
+    """How long the pieces of the busiest port take, and its bytes."""
+    tile = busiest_tile(step)
+    assert tile is not None
+    size = max(tile.sent, tile.received)
+    mean, together = size / tile.pieces, -(-size // PORT_BYTES)
+    return (
+        f" Its time is that of its pieces: {counted(tile.pieces, 'piece')} of {mean:,.0f} B in the mean, at {PIECE_CYCLES} cycles"
+        f" each; its bytes in one piece would take {together:,}."
+    )
+
+
+def _single(step: Step) -> bool:
+    """Whether the pieces of the busiest port are single words."""
+    tile = busiest_tile(step)
+    return tile is not None and max(tile.sent, tile.received) <= 4 * tile.pieces
 
 
 def _moved(sent: int, received: int) -> str:

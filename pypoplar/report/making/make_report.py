@@ -307,6 +307,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         copy_cycles_by_tile=arrays.multiplied(copies, times) if copies.any() else nothing,
         bytesSentByTile=arrays.multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
         bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
+        pieces_by_tile=arrays.multiplied(static_step.exchange_pieces, times) if exchange is not None else nothing,
         host_bytes=static_step.host_bytes * times,
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,

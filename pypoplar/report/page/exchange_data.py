@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s, Integers
-from pypoplar.report.execution import Execution, numbered_steps
+from pypoplar.report.execution import Execution, Step, numbered_steps
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.report import ExchangeReport
 
@@ -33,7 +33,7 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], execution: Execution | N
                 "name": exchange.name,
                 "phase": exchange.phase,
                 "step": exchange.step,
-                "executions": ran[exchange.step].executions if exchange.step in ran else 0,
+                **_of_step(ran.get(exchange.step)),
                 "bytes": int(exchange.bytes.sum()),
                 "pairs": len(exchange.source),
                 "rows": len(rows[0]),
@@ -42,6 +42,18 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], execution: Execution | N
         )
     source, destination, size = (np.concatenate(column) for column in zip(*parts, strict=True))
     return {"list": listed, "source": blocks.array(source), "destination": blocks.array(destination), "bytes": blocks.array(size)}
+
+
+def _of_step(step: Step | None) -> dict[str, int | None]:
+    """Executions of an exchange's step, and the cycles and the pieces at the busiest port of one; None if it has not run."""
+    if step is None or not step.executions:
+        return {"executions": 0, "cycles": None, "pieces": None}
+    cycles, pieces = step.exchange_cycles + step.copy_cycles + step.global_exchange_cycles, step.most_pieces
+    return {
+        "executions": step.executions,
+        "cycles": cycles // step.executions,
+        "pieces": None if pieces is None else pieces // step.executions,
+    }
 
 
 def grouped(exchange: ExchangeReport) -> tuple[Integers, Integers, Int64s]:

@@ -21,6 +21,7 @@ BY_TILE = {  # the page's name of a step's row of tiles -> its attribute
     "copies": "copy_cycles_by_tile",
     "sent": "bytesSentByTile",
     "received": "bytesReceivedByTile",
+    "pieces": "pieces_by_tile",
 }
 IN_RUNS = ("compute", "exchange", "copies")  # what the trace draws
 
@@ -57,6 +58,7 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["compute_set"] = [step.program.computeset.name if step.program and step.program.computeset else "" for step in steps]
     table["vertices"] = [dict(step.program.vertices) if step.program else {} for step in steps]
     table["sent_bytes"] = [int(step.bytesSentByTile.sum()) for step in steps]
+    table["most_pieces"] = [step.most_pieces for step in steps]
     table["mean_compute"] = [mean_cycles(step.cyclesByTile) for step in steps]
     table["mean_exchange"] = [mean_cycles(step.exchange_cycles_by_tile) for step in steps]
     table["mean_copies"] = [mean_cycles(step.copy_cycles_by_tile) for step in steps]

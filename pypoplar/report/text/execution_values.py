@@ -136,6 +136,7 @@ def _step(step: Step, slowest: SlowestTiles, *, copies_known: bool, with_flops: 
         "vertices": dict(step.program.vertices) if step.program is not None else {},
         "bytes_sent": int(step.bytesSentByTile.sum()),
         "bytes_received": int(step.bytesReceivedByTile.sum()),
+        "most_pieces": step.most_pieces,
         "host_bytes": step.host_bytes,
         "flops": step.flops if with_flops else None,
         "memory_bytes": step.memory_bytes if with_flops else None,

@@ -224,7 +224,8 @@ def step_lines(step: Step, tiles: StepTiles, indent: str) -> list[str]:
         lines.append(f"  Vertices: {', '.join(f'{name} ({count:,})' for name, count in step.program.vertices.items())}")
     sent, received = int(step.bytesSentByTile.sum()), int(step.bytesReceivedByTile.sum())
     if sent or received:
-        lines.append(f"  Exchange: {sent:,} B sent, {received:,} B received")
+        pieces = "" if step.most_pieces is None else f", at most {counted(step.most_pieces, 'piece')} at a tile's port"
+        lines.append(f"  Exchange: {sent:,} B sent, {received:,} B received{pieces}")
     if step.host_bytes:
         lines.append(f"  Host: {step.host_bytes:,} B")
     if step.flops:

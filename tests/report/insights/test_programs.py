@@ -2,17 +2,21 @@
 
 import math
 import re
+from io import StringIO
 
 import numpy as np
 import pytest
 from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
-from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex, poplin, popops
+from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex, poplin, popops, pva
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
 from pypoplar.report.insights.dear_functions import dear_lines
 from pypoplar.report.insights.insight import Insight
 from pypoplar.report.insights.ranking import insights
+from pypoplar.report.page.blocks import Blocks
+from pypoplar.report.page.exchange_data import exchanges_data
+from pypoplar.report.text.summary_values import summary_values
 
 TILES = 4
 WORKERS = 6
@@ -135,7 +139,7 @@ def test_a_tile_that_sends_most_is_the_limit_of_an_exchange_though_others_receiv
 def test_a_tile_that_receives_most_is_the_limit_of_an_exchange(bench):
     x, y = bench.variable("x", values(1200), [i // 400 for i in range(1200)]), bench.variable("y", values(1200), 3)
     finding = found(bench, Copy(x, y, name="gather"))["biggest_exchange"]
-    assert finding.text.endswith(" The limit is tile 3: 1,200 cycles against 600 of the mean tile, 4,800 B received.")
+    assert finding.text.endswith(" The limit is tile 3: 1,200 cycles against 600 of the mean tile, 4,800 B received, in 3 pieces.")
 
 
 def test_the_slowest_tile_of_a_compute_set_is_told_with_its_exchange(bench):
@@ -164,7 +168,7 @@ def test_a_stream_that_is_rearranged_is_an_exchange_with_bytes_and_a_link(bench)
     finding = streamed(bench, [i % TILES for i in range(1200)])["biggest_exchange"]
     assert finding.text.startswith('Rearranging the stream "images" between its order and the tensor\'s tiles takes ')
     assert "and moves 3,600 B." in finding.text
-    assert " B sent, 900 B received." in finding.text
+    assert " B sent, 900 B received, in 225 pieces." in finding.text
     assert finding.link.startswith("exchange?step=")
 
 
@@ -341,6 +345,8 @@ def test_a_function_of_software_is_told_with_its_line_and_price_and_what_another
     assert re.search(r" 98\.\d% of them go to line \d+ of test_programs\.py, `wave = math\.sin\(y\) \+ 1\.0`\.", finding.text)
     assert finding.advice.startswith("This line calls math.sin, a function of software: it takes 2,30")
     assert "polynomial" in finding.advice
+    least = re.search(r"could do with ([\d,]+), without the functions of software that it calls\.", finding.text)
+    assert int(least[1].replace(",", "")) < 0.03 * 24 * 50 * 2302
     assert 0.97 < finding.share < 0.99
 
 
@@ -449,3 +455,80 @@ def test_what_all_compute_sets_could_save_is_not_said_of_one():
     share = f"{finding.share:.1%}"
     assert finding.text.startswith(f"All compute sets together would save {share} of the total if each were spread evenly. In ")
     assert finding.text.count(share) == 1
+
+
+def test_an_exchange_of_many_pieces_says_so_and_what_helps_and_does_not_ask_to_map_data_elsewhere(bench):
+    words = 400
+    x, y = bench.variable("x", values(2 * words), 0), bench.variable("y", values(words), 1)
+    scattered = bench.engine(Copy(x.subSample(2, 0), y, name="columns"))
+    scattered.run()
+    report = scattered.getReport()
+    (step,) = report.execution.steps
+    assert step.pieces_by_tile.tolist() == [words, words, 0, 0]
+    assert step.most_pieces == words
+    assert step.exchange_cycles == 3 * words
+    (finding,) = (one for one in insights(report) if one.rule == "biggest_exchange")
+    assert finding.text.endswith(
+        " Its time is that of its pieces: 400 pieces of 4 B in the mean, at 3 cycles each; its bytes in one piece would take 400."
+    )
+    assert "one piece" in finding.advice
+    assert "pack them" in finding.advice
+    assert "Map data" not in finding.advice
+    whole = Bench(tiny(TILES))
+    x, y = whole.variable("x", values(words), 0), whole.variable("y", values(words), 1)
+    followed = whole.engine(Copy(x, y, name="columns"))
+    followed.run()
+    (step,) = followed.getReport().execution.steps
+    assert (step.exchange_cycles, step.most_pieces) == (400, 1)
+    (finding,) = (one for one in insights(followed.getReport()) if one.rule == "biggest_exchange")
+    assert "piece" not in finding.text + finding.advice
+
+
+def test_summary_json_page_and_trace_tell_the_pieces_of_an_exchange(bench, tmp_path):
+    x, y = bench.variable("x", values(800), 0), bench.variable("y", values(400), 1)
+    engine = bench.engine(Repeat(3, Copy(x.subSample(2, 0), y, name="columns")))
+    engine.run()
+    report = engine.getReport()
+    text = StringIO()
+    engine.printProfileSummary(text, {"showExecutionSteps": "true"})
+    assert "Exchange: 4,800 B sent, 4,800 B received, at most 1,200 pieces at a tile's port" in text.getvalue()
+    assert "4,800 B sent, in 1,200 pieces" in text.getvalue()
+    (step,) = summary_values(report)["execution"]["steps"]
+    assert step["most_pieces"] == 1200
+    assert step["slowest_tile"]["pieces"] == 1200
+    listed = exchanges_data(report.compilation.exchanges, report.execution, Blocks())["list"]
+    assert [(one["cycles"], one["pieces"], one["executions"]) for one in listed] == [(1200, 400, 3)]
+    pva.save_report(report, tmp_path / "pieces.pop")
+    (again,) = pva.openReport(tmp_path / "pieces.pop").execution.steps
+    assert again.pieces_by_tile.tolist() == [1200, 1200, 0, 0]
+
+
+def test_a_copy_that_stays_on_its_tile_is_not_asked_to_map_data_to_the_tiles_that_use_it(bench):
+    x, y = bench.variable("x", values(400), 0), bench.variable("y", values(400), 0)
+    finding = found(bench, Copy(x, y))["biggest_exchange"]
+    assert "work in place" in finding.advice
+    assert "Map data" not in finding.advice
+
+
+class Dot(Vertex):
+    """A sum of products."""
+
+    x: Input[Vector[FLOAT]]
+    y: Input[Vector[FLOAT]]
+    total: Output[FLOAT]
+
+    def compute(self) -> None:
+        total = 0.0
+        for i in range(len(self.x)):
+            total += self.x[i] * self.y[i]
+        self.total = total
+
+
+def test_sums_of_products_are_told_to_be_a_matrix_product(bench):
+    compute_set = bench.graph.addComputeSet("dot")
+    for number in range(TILES * WORKERS):
+        tile = number % TILES
+        x, y = (bench.variable(f"{name}{number}", values(500), tile) for name in "xy")
+        bench.vertex(compute_set, Dot, tile, x=x, y=y, total=bench.variable(f"total{number}", 0.0, tile))
+    assert "poplin.matMul" in found(bench, Execute(compute_set))["dearest_vertex_type"].advice
+    assert "poplin.matMul" not in found(other := Bench(tiny(TILES)), even(other))["dearest_vertex_type"].advice

@@ -34,6 +34,8 @@ if (page.data.kind === "report") {
           { name: "name", label: "Name", unit: "text" },
           { name: "phase", label: "When", unit: "text" },
           { name: "executions", label: "Executions", unit: "count" },
+          { name: "cycles", label: "Cycles each time", unit: "cycles" },
+          { name: "pieces", label: "Pieces at a port", unit: "count", title: "contiguous pieces at the busiest port, three cycles each at least" },
           { name: "bytes", label: "Bytes each time", unit: "bytes" },
           { name: "total", label: "Bytes in all", unit: "bytes" },
           { name: "pairs", label: "Pairs of tiles", unit: "count" },

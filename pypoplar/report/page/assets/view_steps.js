@@ -33,6 +33,7 @@ if (page.data.kind === "report") {
           { name: "cycles", label: "Cycles", unit: "cycles" },
           { name: "share", label: "Of all cycles", unit: "share" },
           { name: "sent_bytes", label: "Between tiles", unit: "bytes" },
+          { name: "most_pieces", label: "Pieces", unit: "count", title: "contiguous pieces at the busiest port, three cycles each at least" },
           { name: "activeTiles", label: "Active tiles", unit: "count" },
         ],
       }),
@@ -49,7 +50,7 @@ if (page.data.kind === "report") {
     async function describe(step) {
       const path = tree?.path(step.number) ?? [];
       const parts = phases.map(({ name, label, cycles }) => ({ part: name, label, cycles: step[cycles] }));
-      await store.load([step.rows.compute, step.rows.sent, step.rows.received]);
+      await store.load([step.rows.compute, step.rows.exchange, step.rows.sent, step.rows.received, step.rows.pieces]);
       detail.replaceChildren(
         page.element("h2", { tabindex: "-1" }, `Step ${page.format(step.number)}: ${page.named(step.name)}`),
         page.element(
@@ -85,13 +86,15 @@ if (page.data.kind === "report") {
       const most = (values) => values && values.reduce((one, value, tile) => (value > values[one] ? tile : one), 0);
       return [
         ["compute", "cycles", "computes the longest"],
+        ["exchange", "cycles", "keeps its port busy the longest"],
         ["sent", "bytes", "sends the most"],
         ["received", "bytes", "receives the most"],
+        ["pieces", "count", "handles the most pieces"],
       ].flatMap(([name, unit, words]) => {
         const values = store.row(step.rows[name]);
         const tile = most(values);
         if (!values?.[tile]) return [];
-        const amount = `${page.format(values[tile], unit)}${unit === "cycles" ? " cycles" : ""}`;
+        const amount = `${page.format(values[tile], unit)}${{ cycles: " cycles", count: " pieces" }[unit] ?? ""}`;
         return [page.element("span", {}, page.link(`Tile ${page.format(tile)}`, "memory", { tile }), ` ${words}: ${amount}`)];
       });
     }

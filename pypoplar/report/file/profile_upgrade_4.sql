@@ -1,0 +1,2 @@
+-- What a profile file of version 4 lacks, laid over its tables: the column `pieces` of `tile_profile_tile`, for which no profile asks.
+
