@@ -136,7 +136,7 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     else:
         advice = "Look at its inner loop first: what runs once per element is worth moving out"
         advice += ", and half halves the bytes it loads." if halves else "."
-        if line is not None and _PRODUCTS.search(line.source.text) and _precision(report.compilation, name):
+        if _sums_products(report.compilation, name, line):
             advice += (
                 " Sums of products of many rows are a matrix product, for which a tile has a unit of its own that does many in a"
                 " cycle: poplin.matMul, or ipu.multiply_accumulate in a MultiVertex."
@@ -152,6 +152,7 @@ def dearest_vertex_type(report: Report) -> Insight | None:
 
 
 _PRODUCTS = re.compile(r"\+=[^#]*[^*]\*[^*]")  # a sum of products
+_UNIT = 7 / 8  # share of such a line's bound that the matrix unit may save: it does eight times as many FLOATs, or more of HALFs
 _TOLD_LINE = 0.25  # share of a vertex type's slots from which its dearest line is told
 
 
@@ -161,6 +162,11 @@ def _dearest_line(execution: Execution, name: str) -> LineCost | None:
         return None
     dearest = max(execution.lines.lines(name), key=lambda line: line.slots, default=None)
     return dearest if dearest is not None and dearest.share >= _TOLD_LINE else None
+
+
+def _sums_products(compilation: Compilation, name: str, line: LineCost | None) -> bool:
+    """Whether a line is a sum of products of floats, which the matrix unit may do."""
+    return line is not None and _PRODUCTS.search(line.source.text) is not None and bool(_precision(compilation, name))
 
 
 def _estimated_library(compilation: Compilation, name: str) -> bool:
@@ -195,7 +201,11 @@ def saved_by_code(compilation: Compilation, execution: Execution) -> float:
         bound = _bound(compilation, execution, name)
         saved = costs[name].cycles - (bound or 0)
         if bound:
-            saved = min(costs[name].cycles, saved + sum(line.saved for line in dear_lines(execution, name)))
+            saved += sum(line.saved for line in dear_lines(execution, name))
+            line = _dearest_line(execution, name)
+            if line is not None and _sums_products(compilation, name, line):
+                saved += int((line.bound or 0) * _UNIT)
+            saved = min(costs[name].cycles, saved)
     return ComputeSavings.of(execution).sum("left") * saved / slots / execution.totalCycles.total
 
 

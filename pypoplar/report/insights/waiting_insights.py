@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import frozen
+
 from pypoplar.report.execution import Step, step_number
 from pypoplar.report.insights.insight import NOTED, Insight, shown, weigh
 from pypoplar.report.ipu_links import BetweenIpus, between_ipus
@@ -32,16 +34,21 @@ def biggest_exchange(report: Report) -> Insight | None:
     text += f" All exchanges together take {sum(exchange_cycles(step) for _, step in steps) / total:.1%}."
     sends, limiting = _limiting(most, between_ipus(report).get(number))
     text += limiting
-    in_pieces = _in_pieces(most)
-    text += _told_pieces(most) if in_pieces else ""
+    pieces = PieceTime.of(most)
+    text += pieces.told() if pieces is not None else ""
     if streamed:
         advice = "Map the tensor in the stream's order, one contiguous piece on each tile: then nothing is rearranged."
-    elif in_pieces:
+    elif pieces is not None:
+        share = pieces.saved / total
         advice = (
             "Let what goes from one tile to another be one piece: connect contiguous regions, lay out what a tile needs as it lies"
             " where it comes from (or copy it together there before), and gather by fewer tiles that hand on what they hold."
         )
-        advice += " Several numbers for each receiver go in one piece, too: pack them into one tensor." if _single(most) else ""
+        advice += (
+            " Several numbers for each receiver go in one piece, too: pack them into one tensor."
+            if pieces.size <= WORD * pieces.pieces
+            else ""
+        )
     elif not most.exchange_cycles + most.global_exchange_cycles:
         advice = "Nothing goes between tiles: where vertices work in place, or read and write where the data is, no copy is needed."
     elif sends:
@@ -71,33 +78,46 @@ def _limiting(step: Step, links: BetweenIpus | None) -> tuple[bool, str]:
 
 
 PORT_BYTES = 4  # that a port moves in a cycle, each way
+BUS_BYTES = 8  # that come in a cycle where two tiles that share a bus receive the same
 PIECE_CYCLES = 3  # that a port takes for a piece at least, `ExchangePrices`
+WORD = 4  # bytes
 
 
-def _in_pieces(step: Step) -> bool:
-    """Whether an exchange takes as long as it does for its pieces, and not for its bytes."""
-    tile = busiest_tile(step)
-    if tile is None or not tile.pieces or step.copy_cycles > step.exchange_cycles:
-        return False
-    return tile.pieces * PIECE_CYCLES >= tile.cycles
+@frozen
+class PieceTime:
+    """The busiest port of an exchange that takes as long as its pieces, and not as its bytes: of all executions together."""
 
+    pieces: int
+    size: int  # bytes of the direction with more
+    cycles: int
 
-def _told_pieces(step: Step) -> str:
-    """How long the pieces of the busiest port take, and its bytes."""
-    tile = busiest_tile(step)
-    assert tile is not None
-    size = max(tile.sent, tile.received)
-    mean, together = size / tile.pieces, -(-size // PORT_BYTES)
-    return (
-        f" Its time is that of its pieces: {counted(tile.pieces, 'piece')} of {mean:,.0f} B in the mean, at {PIECE_CYCLES} cycles"
-        f" each; its bytes in one piece would take {together:,}."
-    )
+    @staticmethod
+    def of(step: Step) -> PieceTime | None:
+        """That of a step; None where its bytes, its copies or the links between IPUs decide, or pieces are not known."""
+        tile = busiest_tile(step)
+        if tile is None or not tile.pieces or max(step.copy_cycles, step.global_exchange_cycles) > step.exchange_cycles:
+            return None
+        port = PieceTime(tile.pieces, max(tile.sent, tile.received), tile.cycles)
+        return port if tile.pieces * PIECE_CYCLES >= tile.cycles and port.saved > 0 else None
 
+    @property
+    def in_one(self) -> int:
+        """Cycles of the bytes in one piece, at least."""
+        alone = -(-self.size // PORT_BYTES)
+        return alone if alone < self.cycles else -(-self.size // BUS_BYTES)
 
-def _single(step: Step) -> bool:
-    """Whether the pieces of the busiest port are single words."""
-    tile = busiest_tile(step)
-    return tile is not None and max(tile.sent, tile.received) <= 4 * tile.pieces
+    @property
+    def saved(self) -> int:
+        """Cycles that it could save at most without any further pieces."""
+        return self.cycles - self.in_one
+
+    def told(self) -> str:
+        """How long its pieces take, and its bytes."""
+        together = f"would take {self.in_one:,}" + ("" if PORT_BYTES * self.in_one >= self.size else " or more")
+        return (
+            f" Its time is that of its pieces: {counted(self.pieces, 'piece')} of {self.size / self.pieces:,.0f} B in the mean, at"
+            f" {PIECE_CYCLES} cycles each; its bytes in one piece {together}."
+        )
 
 
 def _moved(sent: int, received: int) -> str:

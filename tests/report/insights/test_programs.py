@@ -471,6 +471,7 @@ def test_an_exchange_of_many_pieces_says_so_and_what_helps_and_does_not_ask_to_m
     assert finding.text.endswith(
         " Its time is that of its pieces: 400 pieces of 4 B in the mean, at 3 cycles each; its bytes in one piece would take 400."
     )
+    promised = finding.share * report.execution.totalCycles.total
     assert "one piece" in finding.advice
     assert "pack them" in finding.advice
     assert "Map data" not in finding.advice
@@ -480,6 +481,7 @@ def test_an_exchange_of_many_pieces_says_so_and_what_helps_and_does_not_ask_to_m
     followed.run()
     (step,) = followed.getReport().execution.steps
     assert (step.exchange_cycles, step.most_pieces) == (400, 1)
+    assert report.execution.totalCycles.total - followed.getReport().execution.totalCycles.total == round(promised) == 800
     (finding,) = (one for one in insights(followed.getReport()) if one.rule == "biggest_exchange")
     assert "piece" not in finding.text + finding.advice
 
@@ -530,5 +532,8 @@ def test_sums_of_products_are_told_to_be_a_matrix_product(bench):
         tile = number % TILES
         x, y = (bench.variable(f"{name}{number}", values(500), tile) for name in "xy")
         bench.vertex(compute_set, Dot, tile, x=x, y=y, total=bench.variable(f"total{number}", 0.0, tile))
-    assert "poplin.matMul" in found(bench, Execute(compute_set))["dearest_vertex_type"].advice
+    findings = found(bench, Execute(compute_set))
+    assert "poplin.matMul" in findings["dearest_vertex_type"].advice
+    assert findings["dearest_vertex_type"].share > 0.65
+    assert sum(finding.share for finding in findings.values() if not finding.of_memory) <= 1
     assert "poplin.matMul" not in found(other := Bench(tiny(TILES)), even(other))["dearest_vertex_type"].advice

@@ -121,6 +121,24 @@ def test_of_ports_that_are_busy_equally_long_the_one_with_the_most_bytes_is_the_
     assert finding.text.endswith(" The limit is tile 1 (2 others take as long): 6 cycles against 4 of the mean tile, 8 B sent.")
 
 
+@pytest.mark.parametrize(
+    ("received", "pieces", "words"),
+    [
+        (80, 10, " 10 pieces of 8 B in the mean, at 3 cycles each; its bytes in one piece would take 20."),
+        (160, 10, " 10 pieces of 16 B in the mean, at 3 cycles each; its bytes in one piece would take 20 or more."),
+        (240, 10, ""),  # its bytes take as long, over two buses
+        (80, 9, ""),
+        (80, 0, ""),
+    ],
+)
+def test_an_exchange_is_said_to_wait_for_its_pieces_where_it_does(received, pieces, words):
+    step = exchange("few", 1, [6, 30, 6, 6], [0, 0, received, 0], [0, received, 0, 0], pieces=[0, pieces, pieces, 0])
+    finding = rules.biggest_exchange(report(EVEN, step))
+    assert finding.text.endswith(words)
+    assert ("pieces of" in finding.text) is bool(words)
+    assert finding.share == pytest.approx((10 if words else 30) / 130)
+
+
 def test_of_exchanges_that_take_as_long_the_first_is_the_biggest():
     first, second = (exchange(name, number, [5] * 4, [8] * 4, [8] * 4) for number, name in ((1, "first"), (2, "second")))
     assert rules.biggest_exchange(report(EVEN, first, second)).title == 'Biggest exchange: "first"'
