@@ -103,3 +103,30 @@ def test_a_product_times_nothing_is_not_asked_for(beta):
         *(matrix, vector, added),
         gradients=False,
     )
+
+
+def test_gradients_of_weights_lie_as_the_weights_do():
+    torch.manual_seed(1)
+    layer = torch.nn.Linear(64, 48)
+
+    class WithLoss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            return poptorch.identity_loss(self.layer(x) ** 2, "mean")
+
+    model = poptorch.trainingModel(WithLoss(), optimizer=torch.optim.SGD(layer.parameters(), lr=0.01))
+    model(random(32, 64))
+    exchanges = model._built.compiled.engine.executable.exchanges
+    (update,) = [one for one in exchanges if "update" in one.name and one.phase == "before"]
+    assert update.messages["bytes"].mean() >= 16  # not element by element
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_products_that_are_used_transposed_are_pytorchs(type):
+    a, b, c = random(5, 7, type=type), random(7, 3, type=type), random(2, 5, 7, type=type)
+    check(lambda a, b: (a @ b).t() * 1.0, a, b)
+    check(lambda c, b: torch.bmm(c, b).transpose(-1, -2) * 1.0, c, random(2, 7, 3, type=type))
+    check(lambda c, b: torch.bmm(c, b).transpose(0, 1) * 1.0, c, random(2, 7, 3, type=type))

@@ -11,10 +11,12 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.tensor_views import broadcast
-from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.poptorch.lowering.values import Constant, Unplaced
 from pypoplar.types import FLOAT, HALF
 
 aten = torch.ops.aten
+TRANSPOSES = (aten.t.default, aten.transpose.int)
+VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 
 def _check_real(at: GraphLowering) -> None:
@@ -24,10 +26,33 @@ def _check_real(at: GraphLowering) -> None:
         )
 
 
+def _is_used_transposed(node: fx.Node) -> bool:
+    """Whether all that becomes of matrices is that rows and columns are exchanged, as of gradients of the weights of Linear."""
+    while len(node.users) == 1:
+        (user,) = node.users
+        if user.target in TRANSPOSES:
+            rank = len(node.meta["val"].shape)
+            dims = [dim % rank for dim in user.args[1:] if isinstance(dim, int)] or [0, 1]
+            return sorted(dims) == [rank - 2, rank - 1]
+        if user.target not in VIEWS or user.meta["val"].shape[-2:] != node.meta["val"].shape[-2:]:
+            return False
+        node = user
+    return False
+
+
+def _are_placed(at: GraphLowering, *operands: fx.Node) -> bool:
+    """Whether operands lie somewhere already, so that no product says where."""
+    return not any(isinstance(at.values[operand], Unplaced) for operand in operands)
+
+
 @lowers(aten.mm.default)
 def product(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
+    """A product; of what is used transposed only the transpose, from the transposes: its blocks lie as they are used then."""
     _check_real(at)
     graph, more = at.graph, (at.options, at.plans)
+    if _is_used_transposed(at.node) and _are_placed(at, left, right):
+        a, b = at.tensor(right).transpose(), at.tensor(left).transpose()
+        return poplin.matMul(graph, a, b, at.program, at.name, *more).transpose()
     shapes = at.type_of(left), at.type, at.shape_of(left), at.shape_of(right)
     a = at.tensor(left, lambda: poplin.createMatMulInputLHS(graph, *shapes, f"{at.name}/left", *more))
     b = at.tensor(right, lambda: poplin.createMatMulInputRHS(graph, *shapes, f"{at.name}/weights", *more))
@@ -39,6 +64,9 @@ def batched_product(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
     """The products [n, m, k] by [n, k, l] of all batches, at once."""
     _check_real(at)
     graph, more = at.graph, (at.options, at.plans)
+    if _is_used_transposed(at.node) and _are_placed(at, left, right):
+        a, b = (at.tensor(operand).dimShuffle([0, 2, 1]) for operand in (right, left))
+        return poplin.matMulGrouped(graph, a, b, at.program, at.type, at.name, *more).dimShuffle([0, 2, 1])
     shapes = at.type_of(left), at.type, at.shape_of(left), at.shape_of(right)
     a = at.tensor(left, lambda: poplin.createMatMulGroupedInputLHS(graph, *shapes, f"{at.name}/left", *more))
     b = at.tensor(right, lambda: poplin.createMatMulGroupedInputRHS(graph, *shapes, f"{at.name}/right", *more))
