@@ -26,8 +26,10 @@ from pypoplar import (
     poputil,
     setStochasticRounding,
 )
-from pypoplar.poplin.matmul.block_keepers import left_places, right_places
+from pypoplar.poplin.matmul.block_keepers import left_keepers, left_places, right_keepers, right_places
+from pypoplar.poplin.matmul.block_layout import BlockMatrix
 from pypoplar.poplin.matmul.block_plan import plan_blocks
+from pypoplar.poplin.matmul.operand_transposes import OperandTranspose
 from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.poplin.matmul.vector_product import plan_vector_product
 from pypoplar.program import Copy, Sequence
@@ -328,6 +330,42 @@ def test_operands_laid_out_for_the_product_exchange_less():
         return sum(int(one.bytes_received.sum()) for one in engine.executable.exchanges if one.phase == "before")
 
     assert received(True) < received(False)
+
+
+def test_transposed_operands_come_in_rows_and_are_transposed_on_their_tiles():
+    a, b = operands(50, 301, 77, HALF)
+
+    def function(graph, t, prog):
+        return poplin.matMul(graph, t[0].transpose(), t[1].transpose(), prog)
+
+    result, engine = call(function, [HALF, HALF], [a.T, b.T])
+    assert (result == exact(a, b).astype(np.float16)).all()
+    steps = [one for one in engine.executable.exchanges if one.name in ("left", "right")]
+    assert len(steps) == 2
+    for one in steps:
+        assert one.messages["bytes"].mean() >= 16  # not element by element
+
+
+@examples(30)
+@given(st.sampled_from([1, 1, 3]), SIZES, SIZES, SIZES, st.sampled_from([4, 9, 40]), TYPES, st.booleans(), st.sampled_from(MODES))
+def test_an_operand_of_any_shape_is_transposed_into_its_blocks(g, m, k, n, tiles, type, right, mode):
+    graph, device = new_graph(tiles)
+    plan = plan_blocks(graph.getTarget(), ProductParams(g, m, k, n, type, type, FLOAT, 0.6))
+    cuts = plan.cuts
+    bounds, keepers = (
+        (cuts.right_bounds(), np.tile(right_keepers(cuts, tiles), (1, 1, cuts.column_steps, 1)))
+        if right
+        else (cuts.left_bounds(), np.tile(left_keepers(cuts, tiles), (1, cuts.row_steps, 1, 1)))
+    )
+    rows, columns = bounds[1][-1], bounds[2][-1]
+    values = np.arange(g * rows * columns).reshape(g, columns, rows) % 2000
+    given = variable(graph, type, values.shape, "given").dimShuffle([0, 2, 1])
+    prog = Sequence()
+    blocks = OperandTranspose(BlockMatrix(bounds, given), keepers).add(graph, prog, "operand")
+    flat = concat([tensor.flatten() for _, tensor in blocks.by_size.values()])
+    read, _ = run(graph, device, prog, {"given": values.astype(type.dtype)}, {"matrix": blocks.matrix, "flat": flat}, mode)
+    assert (read["matrix"] == values.swapaxes(1, 2)).all()
+    assert len(read["flat"]) == values.size
 
 
 # Refusals

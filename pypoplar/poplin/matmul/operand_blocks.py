@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -11,6 +12,7 @@ from pypoplar.poplin.matmul.block_keepers import left_keepers, right_keepers
 from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, laid_out
 from pypoplar.poplin.matmul.block_plan import BlockPlan
 from pypoplar.poplin.matmul.block_product import map_rows
+from pypoplar.poplin.matmul.operand_transposes import OperandTranspose
 from pypoplar.poplin.splitting import equal_parts, share_bounds
 from pypoplar.poplin.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
@@ -38,37 +40,60 @@ def new_operand(graph: Graph, type: ElementType, cuts: BlockCuts, right: bool, d
 
 
 def given_operand(graph: Graph, plan: BlockPlan, given: Tensor, right: bool, prog: Sequence, debug: str | None) -> BlockMatrix:
-    """An operand as blocks: those in which it was made, slices, or a copy where it lies in so many pieces that this is cheaper."""
+    """An operand as blocks: those in which it was made, slices, or where it lies in so many pieces that this is cheaper a copy.
+
+    A copy is transposed on the tiles that keep it where the operand's columns lie together, and that is cheaper.
+    """
     cuts, params = plan.cuts, plan.params
     bounds = cuts.right_bounds() if right else cuts.left_bounds()
     known = laid_out(given, bounds)
     if known is not None:
         return known
     sliced = BlockMatrix(bounds, given.reshape(params.b_shape if right else params.a_shape))
-    if not _is_scattered(graph, plan, sliced, right):
-        return sliced
+    costs = _OperandCosts.of(graph, plan, sliced, right)
     name = below(debug, "right" if right else "left")
+    if costs.saved <= min(costs.copied, costs.transposed):
+        return sliced
+    if costs.transposed < costs.copied:
+        return costs.transpose.add(graph, prog, name)
     copy = new_operand(graph, params.type, cuts, right, name)
     prog.add(Copy(sliced.matrix, copy.matrix, name=name))
     return copy
 
 
-def _is_scattered(graph: Graph, plan: BlockPlan, operand: BlockMatrix, right: bool) -> bool:
-    """Whether it takes fewer cycles to bring each element to its block once than each tile those that it uses.
+@frozen(eq=False)
+class _OperandCosts:
+    """Cycles of the busiest tile: `saved` where it lies in pieces no more, against what bringing it into blocks takes.
 
     Each piece of a block is a message. Looked at is the first block, which is as large as any.
     """
-    cuts, target = plan.cuts, graph.getTarget()
-    first = operand.matrix
-    for dimension, places in enumerate(operand.bounds):
-        first = first.slice(places[0], places[1], dimension)
-    first, matrix = first.flatten(), operand.matrix
-    pieces = max(first.runs().stretches(), len(graph.mapped_pieces(first)[0]))
-    size, rate = matrix.elementType().size, target.getExchangeBytesPerCycle()
-    more = len(cuts.steps) * (MESSAGE * pieces - ceiling(first.numElements() * size, rate))
-    copying = superstep_cycles(target) + target.getNumWorkerContexts() * COPY_SLOTS
-    if more <= copying:
-        return False
-    keepers = (right_keepers if right else left_keepers)(cuts, target.getNumTiles())
-    own = ceiling(matrix.numElements(), len(np.unique(keepers)))
-    return more > copying + MESSAGE * ceiling(own * pieces, first.numElements())
+
+    saved: int  # by all tiles that use elements, each time
+    copied: int
+    transposed: int
+    transpose: OperandTranspose
+
+    @staticmethod
+    def of(graph: Graph, plan: BlockPlan, operand: BlockMatrix, right: bool) -> _OperandCosts:
+        cuts, target, matrix = plan.cuts, graph.getTarget(), operand.matrix
+        keepers = np.tile(
+            (right_keepers if right else left_keepers)(cuts, target.getNumTiles()),
+            (1, 1, cuts.column_steps, 1) if right else (1, cuts.row_steps, 1, 1),
+        )
+        transpose = OperandTranspose(operand, keepers)
+        first = matrix
+        for dimension, places in enumerate(operand.bounds):
+            first = first.slice(places[0], places[1], dimension)
+        pieces, size = _pieces(graph, first.flatten()), first.numElements()
+        saved = len(cuts.steps) * (MESSAGE * pieces - ceiling(size * matrix.elementType().size, target.getExchangeBytesPerCycle()))
+        copying = superstep_cycles(target) + target.getNumWorkerContexts() * COPY_SLOTS
+        if saved <= copying:
+            return _OperandCosts(saved, copying, copying, transpose)
+        own = ceiling(matrix.numElements(), len(np.unique(keepers)))
+        copied = copying + MESSAGE * ceiling(own * pieces, size)
+        transposed = copying + transpose.cycles(target, _pieces(graph, transpose.first_stretch()))
+        return _OperandCosts(saved, copied, transposed, transpose)
+
+
+def _pieces(graph: Graph, elements: Tensor) -> int:
+    return max(elements.runs().stretches(), len(graph.mapped_pieces(elements)[0]))

@@ -1,0 +1,103 @@
+"""Transposed operands of products: rows that lie together are exchanged so, and transposed on the tiles that keep the blocks."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
+from pypoplar.poplin.matmul.block_product import map_rows
+from pypoplar.poplin.splitting import EqualParts, bounds, equal_parts, largest
+from pypoplar.poplin.superstep_cost import MESSAGE, superstep_cycles
+from pypoplar.popops.rearrange.transpose_cycles import GRAIN, transpose_cycles
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.target import Target
+
+
+@frozen(eq=False)
+class OperandTranspose:
+    """An operand whose columns lie together, and the tiles of its blocks: [*blocks, stretches]; a stretch is some rows."""
+
+    operand: BlockMatrix
+    keepers: Int64s
+
+    @property
+    def grain(self) -> int:
+        """Rows that are transposed at once."""
+        return GRAIN[self.operand.matrix.elementType().size]
+
+    def cycles(self, target: Target, pieces: int) -> int:
+        """Of the exchange and the vertices, on the tile that has most, if the first stretch lies in so many pieces.
+
+        Sizes that are not whole grains take longer than the largest.
+        """
+        size, workers = self.operand.matrix.elementType().size, target.getNumWorkerContexts()
+        groups, rows, columns = (sorted({int(size) for size in np.diff(places)}) for places in self.operand.bounds)
+        shares = {share.size for block in rows for share in self._shares(block)}
+        moved = ceiling(groups[-1] * max(shares) * columns[-1] * size, target.getExchangeBytesPerCycle())
+        slowest = max(transpose_cycles(target, groups[-1], width, share, size) for width in columns for share in shares)
+        several = ceiling(self.keepers.size, len(np.unique(self.keepers)))
+        return several * (max(MESSAGE * pieces, moved) + workers * slowest) + superstep_cycles(target)
+
+    def first_stretch(self) -> Tensor:
+        """What the first tile gets, in the order in which it arrives."""
+        first = self.operand.matrix
+        for dimension, places in enumerate(self.operand.bounds):
+            first = first.slice(places[0], places[1], dimension)
+        rows = largest(first.dim(1), self.keepers.shape[3], self.grain)
+        return first.slice(0, rows, 1).dimShuffle([0, 2, 1]).flatten()
+
+    def add(self, graph: Graph, prog: Sequence, debug: str) -> BlockMatrix:
+        """Extend the program: the operand in blocks, as it is used."""
+        type = self.operand.matrix.elementType()
+        blocks = blocked(graph, type, self.operand.bounds, debug)
+        cs = graph.addComputeSet(below(debug, "Transpose"))
+        given, arrived = [], []
+        for parts, tensor in blocks.by_size.values():
+            own = self.keepers[tuple(slice(part.first, part.first + part.count) for part in parts)]
+            for share in self._shares(parts[1].size):
+                tiles = own[..., share.first : share.first + share.count].flatten()
+                source = self._columns(parts, share)
+                arriving = graph.addVariable(type, source.shape(), below(debug, "preTranspose"))
+                map_rows(graph, arriving, tiles)
+                target = _rows(parts, tensor, share)
+                map_rows(graph, target, tiles)
+                fields = {"src": arriving, "dst": target, "numSrcRows": parts[2].size, "numSrcColumns": share.size}
+                graph.add_vertices(cs, templateVertex("popops::Transpose1D", type), fields, tiles)
+                given.append(source.flatten())
+                arrived.append(arriving.flatten())
+        prog.add(Copy(concat(given), concat(arrived), name=debug))
+        prog.add(Execute(cs))
+        return blocks
+
+    def _shares(self, rows: int) -> list[EqualParts]:
+        """Of the rows of a block those of each stretch, whole grains but for the last."""
+        return equal_parts(bounds(rows, min(self.keepers.shape[3], ceiling(rows, self.grain)), self.grain))
+
+    def _columns(self, parts: Parts, share: EqualParts) -> Tensor:
+        """Stretches of the operand, each with the groups of its block, column by column: [stretches, elements]."""
+        source = self.operand.matrix
+        for dimension, part in enumerate(parts):
+            source = part.of(source, dimension)
+        groups, rows, columns = parts
+        source = share.of(source.reshape([groups.count * groups.size, rows.count, rows.size, columns.count * columns.size]), 2)
+        source = source.reshape([groups.count, groups.size, rows.count, share.count, share.size, columns.count, columns.size])
+        source = source.dimShuffle([0, 2, 5, 3, 1, 6, 4])
+        return source.reshape([prod(source.shape()[:4]), prod(source.shape()[4:])])
+
+
+def _rows(parts: Parts, blocks: Tensor, share: EqualParts) -> Tensor:
+    """The same stretches of the blocks, row by row."""
+    groups, rows, columns = parts
+    own = share.of(blocks.reshape([prod(blocks.shape()[:3]), groups.size, rows.size, columns.size]), 2)
+    own = own.reshape([own.dim(0), groups.size, share.count, share.size * columns.size]).dimShuffle([0, 2, 1, 3])
+    return own.reshape([own.dim(0) * share.count, groups.size * own.dim(3)])
