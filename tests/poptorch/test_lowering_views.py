@@ -184,3 +184,31 @@ def test_what_has_no_value_is_the_same_in_each_run(dtype, memory_of_large_number
     for one, other in zip(*results, strict=True):
         assert torch.equal(one.nan_to_num(-1.0), other.nan_to_num(-1.0))
         assert one.isnan().all() or not dtype.is_floating_point
+
+
+PARTS = [
+    lambda a: torch.stack([a[0] * 2, a[2] * 3]),
+    lambda a: torch.stack([a[-1] * 2, a[1] * 3, a[0] * 4]),
+    lambda a: torch.cat([a[:, 2:4] * 2, a[:, :1] * 3, a[:, 4:] * 4], 1),
+    lambda a: torch.cat([a[:1] * 2, a[1][None] * 3, a[2:3] * 4], 0),
+]
+OVERLAPS = [
+    lambda a: torch.cat([a[:2] * 2, a[1:3] * 3]),
+    lambda a: torch.stack([a[1] * 2, a[1] * 3]),
+    lambda a: torch.cat([(a[0] * 2), (a[:, 1] * 3)]),
+    lambda a: torch.cat([(a[::2] * 2), (a[1:2] * 3)]),
+]
+
+
+def adds(machine):
+    names = [one.name for one in machine.engine.executable.codelets]
+    return any("BinaryOp1D<ADD" in name or "Map<add" in name for name in names)
+
+
+@pytest.mark.parametrize("type", [torch.float32, torch.float16])
+def test_gradients_of_parts_that_do_not_overlap_are_joined_and_not_added(type):
+    given = (torch.arange(20.0).reshape(4, 5) - 7).to(type)
+    for function in PARTS:
+        assert not adds(check(function, given))
+    for function in OVERLAPS:
+        assert adds(check(function, given))

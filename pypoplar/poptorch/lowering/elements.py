@@ -28,6 +28,7 @@ MOST_OPERATIONS = 40  # of one expression: its code lies on every tile
 NARROW = (SHORT, SIGNED_CHAR, UNSIGNED_CHAR)  # integers that are computed in 32 bits, and cut
 
 Tree = Callable[..., Any]
+Joined = Callable[[GraphLowering], Tensor | None]
 ELEMENTS: set[Any] = set()  # operations that give expressions
 
 
@@ -43,6 +44,7 @@ class ElementEntry:
     wide: bool = False  # a formula: halves are computed in FLOAT and rounded once, as PyTorch does; numbers stay numbers
     cast: bool = False  # whether it computes in the type that its last tensor has
     typed: bool = False  # whether the tree is told the type that it computes in
+    joined: Joined | None = None  # gives the result where its elements need no computing
 
 
 def element(
@@ -54,11 +56,12 @@ def element(
     wide: bool = False,
     cast: bool = False,
     typed: bool = False,
+    joined: Joined | None = None,
 ) -> Callable[[Tree], Tree]:
     """Enter operations on elements; the first `own` operands keep their own type. See `ElementEntry`."""
 
     def enter(tree: Tree) -> Tree:
-        row = ElementEntry(tree, tuple(range(own)), conditions, relation, logical, wide, cast, typed)
+        row = ElementEntry(tree, tuple(range(own)), conditions, relation, logical, wide, cast, typed, joined)
 
         def entry(at: GraphLowering, *args: Any, **kwargs: Any) -> Any:
             return _expression(at, row, args, kwargs)
@@ -73,6 +76,8 @@ def element(
 
 def _expression(at: GraphLowering, row: ElementEntry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation gives: pending where its only user can take it in, else computed."""
+    if row.joined is not None and (joined := row.joined(at)) is not None:
+        return joined
     type = _computed_in(at, row, (*args, *kwargs.values()))
     leaves = _Leaves(at, type)
     kinds = [BOOL if number in row.conditions else None if number in row.own else type for number in range(len(args))]

@@ -9,6 +9,7 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import Abs, And, Const, Expr, Floor, IsNaN, Max, Min, NotEqual, Rem, Select, Signum, Square, Trunc
 from pypoplar.poptorch.lowering.elements import element
+from pypoplar.poptorch.lowering.rearranging.disjoint_sums import disjoint_sum
 from pypoplar.types import FLOAT, HALF, ElementType
 
 aten = torch.ops.aten
@@ -19,7 +20,7 @@ def _scaled(operand: Any, alpha: Any) -> Any:
     return operand if isinstance(alpha, int | float) and alpha == 1 else operand * alpha
 
 
-@element(aten.add.Tensor, aten.add.Scalar)
+@element(aten.add.Tensor, aten.add.Scalar, joined=disjoint_sum)
 def add(a: Any, b: Any, alpha: float = 1) -> Any:
     return a + _scaled(b, alpha)
 
