@@ -77,6 +77,7 @@ large = graph.addVariable(FLOAT, [200_000], "large")
 graph.setTileMapping(large, 3)
 run(Copy(large, graph.clone(large)))
 """,
+    "PoplarMemoryError": "graph.getTileMapping(x.broadcast(1 << 45, 0).reverse(0))\n",
     "InvalidTileMapping": "graph.setTileMapping(x, 16)\n",
     "InvalidOption": 'run(Sequence([]), {"pypoplar.thread": 2})\n',
     "UnknownField": "vertex(Add, x=x, to=1.0)\n",

@@ -44,6 +44,13 @@ class GraphMemoryAllocationError(PoplarError, MemoryError):
     picture: tuple[object, ...] = ()  # see pypoplar.compiler.memory.tile_memory
 
 
+class PoplarMemoryError(PoplarError, MemoryError):
+    """The memory of the machine that builds a graph does not suffice; the message has the largest tables and modules.
+
+    The graph is as it was before the call: free memory, or take a larger machine, and call again.
+    """
+
+
 class InvalidTileMapping(PoplarError, ValueError):
     """An element or a vertex without a tile, or a tile that the target does not have."""
 

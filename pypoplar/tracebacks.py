@@ -81,10 +81,27 @@ def _cutting(function: Callable[..., Any], keep: int = 1) -> Callable[..., Any]:
         try:
             return function(*arguments, **keywords)
         except BaseException as error:
-            _shorten(error, 1, keep)
+            told = _told(error, (*arguments, *keywords.values()))
+            if told is None:
+                _shorten(error, 1, keep)
+                raise
+            trace = error.__traceback__
+        try:
+            raise told
+        except PoplarError:  # raised again it has no line of this function
+            told.__traceback__ = trace
+            _shorten(told, 1, keep)
             raise
 
     return call
+
+
+def _told(error: BaseException, arguments: tuple[Any, ...]) -> PoplarError | None:
+    """What is raised for want of memory: the error of the first argument that can say what takes it, as graphs and tensors can."""
+    if isinstance(error, PoplarError) or not isinstance(error, MemoryError):
+        return None
+    tellers = (getattr(type(argument), "_memory_shortage", None) for argument in arguments)
+    return next((teller(argument, error) for argument, teller in zip(arguments, tellers, strict=True) if teller is not None), None)
 
 
 def cut(error: BaseException) -> None:

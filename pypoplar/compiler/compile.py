@@ -13,6 +13,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.freed_memory import give_back
 from pypoplar.braces import ordered
+from pypoplar.compiler.build_memory import BuildMemory
 from pypoplar.compiler.check.certain_races import find_worker_races
 from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.check.connections import check_connections
@@ -83,10 +84,21 @@ def compile_graph(
     wanted = EngineOptions.parse(options)
     _check_workers(graph, wanted)
     chosen = _program_list(programs)
-    tick = progress or _no_progress
+    memory = BuildMemory(graph)
+    try:
+        return _compile(graph, chosen, wanted, progress or _no_progress, memory, share_memory=share_memory)
+    except MemoryError as error:
+        if isinstance(error, PoplarError):
+            raise
+        raise memory.shortage(error) from None
+
+
+def _compile(
+    graph: Graph, chosen: list[Program], wanted: EngineOptions, tick: Progress, memory: BuildMemory, *, share_memory: bool
+) -> Executable:
     tick(0, PASSES)
-    checked = _check(graph, chosen, wanted, tick)
-    placed = _place(checked, tick, share_memory=share_memory)
+    checked = _check(graph, chosen, wanted, tick, memory)
+    placed = _place(checked, tick, memory, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
     rows = len(checked.frozen.edges.run_start)
@@ -137,9 +149,11 @@ class _Placed:
         return find_shortage(checked.frozen, checked.target, self.homes, checked.liveness, self.memory, self.counts)
 
 
-def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: Progress) -> _Checked:
+def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: Progress, memory: BuildMemory) -> _Checked:
     """Refuse what no engine could run."""
     frozen = graph.freeze()
+    memory.made("frozen vertices", frozen.vertices)
+    memory.made("frozen edges", frozen.edges)
     workers, host = graph.getTarget().getNumWorkerContexts(), graph.host()
     handles = [*host.writes.values(), *host.reads.values()]
     tree = operation_tree(programs, graph)
@@ -148,6 +162,7 @@ def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: 
     variables = used_variables(frozen, usage)
     tick(1, PASSES)
     regions = collect_regions(frozen, usage.compute_sets)
+    memory.made("regions of edges", regions)
     in_place = find_in_place(frozen, regions)
     check_connections(frozen, usage.compute_sets, regions, in_place)
     check_mappings(frozen, variables, regions.vertices)
@@ -155,21 +170,28 @@ def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: 
         find_races(frozen, usage.compute_sets, regions)
         find_worker_races(frozen, regions.vertices, in_place, workers)
     liveness = find_liveness(frozen, workers, tree, usage, regions, handles, variables)
+    memory.made("liveness", liveness)
     return _Checked(graph, frozen, options, tree, usage, variables, regions.vertices, in_place, liveness)
 
 
-def _place(checked: _Checked, tick: Progress, *, share_memory: bool) -> _Placed:
+def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory: bool) -> _Placed:
     """Find a place for everything, and plan the exchange."""
     frozen, options, vertices = checked.frozen, checked.options, checked.vertices
     tick(2, PASSES)
     sharing = checked.liveness if share_memory and options.uninitialised != "error" else None
     homes = place_variables(frozen, checked.variables, sharing, aligned_edges(frozen, vertices))
     survey = survey_graph(frozen, homes, checked.in_place)
-    plans = {number: plan_compute_set(frozen, homes, number, survey) for number in checked.usage.compute_sets}
+    made.made("homes of elements", homes)
+    made.made("surveys of edges", survey)
+    plans: dict[int, ComputePlan] = {}
+    for number in checked.usage.compute_sets:
+        plans[number] = plan_compute_set(frozen, homes, number, survey)
+        made.made("pieces of exchanges", plans[number])
     tick(3, PASSES)
     if options.races == "regions":
         find_sub_word_stores(frozen, list(plans.values()), homes)
     state = place_state(frozen, homes, vertices)
+    made.made("states of vertices", state)
     used = UsedVertices.of(frozen, vertices)
     memory = measure_memory(frozen, checked.target, options, homes, state, list(plans.values()), used, checked.liveness.always)
     counts = _counts(frozen, vertices, len(checked.usage.compute_sets))

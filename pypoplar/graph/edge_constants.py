@@ -16,6 +16,7 @@ from pypoplar.graph.edge_table import TYPE_CODE
 from pypoplar.graph.frozen import FrozenMapping, FrozenVariables
 from pypoplar.graph.names import Names
 from pypoplar.graph.tensor import Tensor
+from pypoplar.host_memory import TableSize
 from pypoplar.host_values import bits_of, values_of
 from pypoplar.types import ElementType
 
@@ -94,10 +95,19 @@ class EdgeConstants:
         key = (type, values.tobytes())
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self._values)
-            self._values.append(values)
+            number = len(self._types)
+            self._values[number:] = [values]  # over what is left where memory did not suffice
             self._types.append(type)
+            self._numbers[key] = number
         return number
+
+    def mend(self) -> None:
+        """Take back what there is of a row for which the memory did not suffice."""
+        del self._rows[len(self._rows) // 3 * 3 :]
+
+    def size(self) -> TableSize:
+        """Rows and bytes."""
+        return TableSize("values on edges", len(self._rows) // 3, 8 * len(self._rows))
 
     def remove(self, first_vertex: int) -> None:
         """Take back the edges at the end of the table of vertices from `first_vertex` on."""

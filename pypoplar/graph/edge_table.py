@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from threading import Lock
 from typing import Any
@@ -19,6 +19,7 @@ from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.errors import GraphConnectionError
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor
+from pypoplar.host_memory import TableSize
 from pypoplar.types import CHAR, SIGNED_CHAR, SUPPORTED, UNSIGNED_CHAR, ElementType
 
 _BYTES = (UNSIGNED_CHAR, CHAR, SIGNED_CHAR)  # that records are made of
@@ -112,10 +113,11 @@ class EdgeTable:
     run before it. Edges connected twice are kept twice: the compiler judges that.
     """
 
-    __slots__ = ("_blocks", "_freezing", "_no_rows", "_runs")
+    __slots__ = ("_blocks", "_freezing", "_in_blocks", "_no_rows", "_runs")
 
     def __init__(self) -> None:
         self._blocks: list[_EdgeBlock] = []
+        self._in_blocks = 0  # runs
         self._runs = array("q")  # behind the blocks
         self._no_rows = array("q")  # (vertex, field) of list fields connected to no rows
         self._freezing = Lock()  # graphs are compiled by several threads
@@ -142,9 +144,14 @@ class EdgeTable:
             return
         if steps is not None and len(shape) == 2 and shape[0] <= _FEW_ROWS and shape[1] > 1:
             first_code = field + TYPE_CODE[tensor._type] + (first_row << _ROW_SHIFT)
-            for row in range(shape[0]):
-                start = tensor._offset + row * steps[0]
-                self._runs.extend((vertex, first_code + (row << _ROW_SHIFT), start, shape[1], steps[1]))
+            before = len(self._runs)
+            try:
+                for row in range(shape[0]):
+                    start = tensor._offset + row * steps[0]
+                    self._runs.extend((vertex, first_code + (row << _ROW_SHIFT), start, shape[1], steps[1]))
+            except MemoryError:
+                del self._runs[before:]
+                raise
             return
         number = np.arange(tensor._shape[0], dtype=np.int64) + first_row
         code = field + TYPE_CODE[tensor._type] + (number << _ROW_SHIFT)
@@ -154,8 +161,13 @@ class EdgeTable:
         """Add one edge of a list field per tensor."""
         if not tensors:
             self._no_rows.extend((vertex, field))
-        for row, tensor in enumerate(tensors):
-            self.connect(vertex, field, tensor, row)
+        before = self._rows()
+        try:
+            for row, tensor in enumerate(tensors):
+                self.connect(vertex, field, tensor, row)
+        except MemoryError:
+            self._keep(before)
+            raise
 
     def connect_many(
         self, first_vertex: int, vertices: int, field: int, tensor: Tensor, rows: int | None, first_row: int = 0
@@ -177,9 +189,10 @@ class EdgeTable:
     def _append(self, vertex: Int64s, code: Int64s, rows: RowRuns) -> None:
         """Add edges with the views of `rows`."""
         if len(rows.start) >= _MANY_RUNS:
-            self._close()
             length = np.bincount(rows.owner, minlength=len(vertex))
+            self._close()
             self._blocks.append(_EdgeBlock(vertex, code, length, rows.start, rows.count, rows.step))
+            self._in_blocks += len(rows.start)
             return
         block = np.empty((len(rows.start), 5), np.int64)
         if len(rows.owner) == len(vertex):
@@ -195,7 +208,39 @@ class EdgeTable:
         """Make a block of the edges that came one by one."""
         if self._runs:
             self._blocks.append(_EdgeBlock.of_rows(np.array(self._runs, np.int64).reshape(-1, 5)))
+            self._in_blocks += len(self._blocks[-1].start)
             self._runs = array("q")
+
+    def mend(self) -> None:
+        """Take back what there is of a row for which the memory did not suffice."""
+        del self._runs[len(self._runs) // 5 * 5 :]
+        del self._no_rows[len(self._no_rows) // 2 * 2 :]
+
+    def size(self) -> TableSize:
+        """Rows and bytes."""
+        bytes = 8 * len(self._runs) + 24 * sum(len(block.vertex) + len(block.start) for block in self._blocks)
+        return TableSize("runs of edges", self._rows(), bytes)
+
+    def _rows(self) -> int:
+        """Runs of all edges."""
+        return self._in_blocks + len(self._runs) // 5
+
+    def _keep(self, rows: int) -> None:
+        """Take back all edges behind the first ones, which have so many runs."""
+        del self._runs[max(rows - self._in_blocks, 0) * 5 :]
+        while self._in_blocks > rows:
+            self._shorten(lambda block, below: int(np.searchsorted(np.cumsum(block.length), rows - below, "right")))
+
+    def _shorten(self, edges: Callable[[_EdgeBlock, int], int]) -> bool:
+        """Take back the edges at the end of the last block but for so many; whether any are left. It is told what is below."""
+        block = self._blocks.pop()
+        self._in_blocks -= len(block.start)
+        kept = block.first(edges(block, self._in_blocks))
+        if len(kept.vertex) == 0:
+            return False
+        self._blocks.append(kept)
+        self._in_blocks += len(kept.start)
+        return True
 
     def remove(self, first_vertex: int) -> None:
         """Take back the edges at the end of the table of vertices from `first_vertex` on."""
@@ -203,12 +248,9 @@ class EdgeTable:
         while end and self._runs[end - 5] >= first_vertex:
             end -= 5
         del self._runs[end:]
-        while self._blocks and not end:
-            block = self._blocks.pop()
-            others = np.flatnonzero(block.vertex < first_vertex)
-            if len(others):
-                self._blocks.append(block.first(int(others[-1]) + 1))
-                break
+        if not end:
+            while self._blocks and not self._shorten(lambda block, _: _edges_up_to(block.vertex, first_vertex)):
+                pass
         end = len(self._no_rows)
         while end and self._no_rows[end - 2] >= first_vertex:
             end -= 2
@@ -241,6 +283,12 @@ class EdgeTable:
             run_step=np.where(count > 1, step, 1) if bool(((count == 1) & (step != 1)).any()) else step,
             no_rows=np.array(self._no_rows, dtype=np.int64).reshape(-1, 2),
         )
+
+
+def _edges_up_to(vertex: Int64s, first_vertex: int) -> int:
+    """How many edges there are without those at the end whose vertices are from one on."""
+    others = np.flatnonzero(vertex < first_vertex)
+    return int(others[-1]) + 1 if len(others) else 0
 
 
 def _sorting(vertex: Int64s, field: Int64s, row: Int64s) -> Int64s | None:

@@ -9,6 +9,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray, Int32s, Int64s
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.graph.frozen import FrozenEstimates, FrozenState
+from pypoplar.host_memory import TableSize
 from pypoplar.host_values import bits_of
 
 
@@ -30,6 +31,16 @@ class StateTable:
         """Give a plain field its value in each of successive vertices."""
         vertex = np.arange(first_vertex, first_vertex + len(bits), dtype=np.int64)
         self._rows.frombytes(np.column_stack((vertex, np.full(len(bits), field), bits)).astype(np.int64, copy=False).tobytes())
+
+    def mend(self) -> None:
+        """Take back what there is of a row for which the memory did not suffice."""
+        del self._rows[len(self._rows) // 3 * 3 :]
+
+    def size(self) -> TableSize:
+        """Rows and bytes, of vectors too."""
+        vectors = list(self.vectors.values())
+        size = 8 * len(self._rows) + sum(each.nbytes for each in vectors)
+        return TableSize("plain fields", len(self._rows) // 3 + len(vectors), size)
 
     def remove(self, first_vertex: int) -> None:
         """Take back the values at the end of the table of vertices from `first_vertex` on."""

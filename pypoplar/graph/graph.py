@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any, TextIO, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
-from pypoplar.errors import MissingFeature, PoplarTypeError
+from pypoplar.errors import MissingFeature, PoplarMemoryError, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
 from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
 from pypoplar.graph.estimators import RegisteredEstimator, check_estimators
@@ -35,6 +35,7 @@ from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
+from pypoplar.host_memory import Holdings, MemoryWatch, TableSize, shortage
 from pypoplar.host_values import values_of
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.signatures import misfit
@@ -128,6 +129,7 @@ class Graph(ShownInNotebooks):
         self._estimators: dict[str, RegisteredEstimator] = {}
         self._host = HostConnections()
         self._scope = Scope()
+        self._watch = MemoryWatch()
 
     def createVirtualGraph(self, tiles: int | Iterable[int], upperTile: int | None = None) -> Graph:
         """A graph that sees only some tiles, numbered from 0; variables, vertices and all else are shared with this graph.
@@ -337,6 +339,7 @@ class Graph(ShownInNotebooks):
         return constant
 
     def _new_variable(self, type: ElementType, shape: tuple[int, ...], name: str) -> Tensor:
+        self._watch.work(self.holdings)
         number = self._variables.add(check_type(type), shape, name, self._locations.note(3))
         tensor = Tensor()
         tensor._variables = self._variables
@@ -515,7 +518,10 @@ class Graph(ShownInNotebooks):
                 self._vertices.tile[what._number] = tile
                 return
             if what.__class__ is Tensor and what._variables is self._variables:
-                self._mapping.place(what, tile)
+                try:
+                    self._mapping.place(what, tile)
+                except MemoryError as error:
+                    self._lack_memory(error)
                 return
         self._set_mapping(what, mapping)
 
@@ -704,6 +710,7 @@ class Graph(ShownInNotebooks):
         ComputeSet
             Empty; `addVertex` fills it and `program.Execute` runs it.
         """
+        self._watch.work(self.holdings)
         return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
 
     @swift
@@ -764,17 +771,20 @@ class Graph(ShownInNotebooks):
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:
             raise PoplarTypeError(f"a vertex is added to a compute set of its graph, got {computeSet!r}")
         kind = self._kinds.get(vertexType) or self._kind(vertexType)
-        number = len(vertices.tile)
-        vertices.rows.extend((kind.index, computeSet._number, self._locations.note()))
-        vertices.tile.append(-1)
-        if connections is not None:
-            try:
+        number, place = len(vertices.tile), self._locations.note()
+        try:
+            vertices.rows.extend((kind.index, computeSet._number, place))
+            vertices.tile.append(-1)
+            if connections is not None:
                 for name, value in connections.items() if connections.__class__ is dict else pairs(connections):
                     vertices.connect(number, kind.slots.get(name) or kind.slot(name), value)
-            except BaseException as error:
-                vertices.remove_last(number)
-                cut(error)
-                raise
+        except MemoryError as error:
+            vertices.remove_last(number)
+            self._lack_memory(error)
+        except BaseException as error:
+            vertices.remove_last(number)
+            cut(error)
+            raise
         return VertexRef(vertices, number, kind)
 
     def add_vertices(
@@ -836,6 +846,7 @@ class Graph(ShownInNotebooks):
         given = [(kind.slots.get(name) or kind.slot(name), value) for name, value in pairs(connections)]
         count = vertices.count_of(kind, given, tiles)
         placed = np.full(count, -1) if tiles is None else self._tiles.check_many(tiles, count, f"vertices of {kind.name}")
+        self._watch.work(self.holdings, 1 + count // 1024)
         first = vertices.add_many(kind, computeSet, self._locations.note(), placed)
         try:
             for slot, value in given:
@@ -872,6 +883,9 @@ class Graph(ShownInNotebooks):
                 self._vertices.connect(vertex._number, field._slot, value)
             else:
                 self._vertices.connect_row(vertex._number, field._slot, field._row, value)
+        except MemoryError as error:
+            self._vertices.mend()
+            self._lack_memory(error)
         except BaseException as error:
             cut(error)
             raise
@@ -905,7 +919,11 @@ class Graph(ShownInNotebooks):
             If there are not as many values as elements.
         """
         if isinstance(what, FieldRef):
-            self._vertices.set_value(self._field(what)._number, what._slot, value)
+            try:
+                self._vertices.set_value(self._field(what)._number, what._slot, value)
+            except MemoryError:
+                self._vertices.mend()
+                raise
             return
         tensor = self._own(what)
         check_writeable(tensor, "cannot give an initial value to")
@@ -1213,7 +1231,7 @@ class Graph(ShownInNotebooks):
         """The tables of streams, handles and functions, which the compiler reads (not part of Poplar)."""
         return self._host
 
-    # -- for the compiler -----------------------------------------------------------------------------------------------------
+    # -- for the compiler, and where memory is short ---------------------------------------------------------------------------
 
     @public
     def to_networkx(self) -> networkx.DiGraph[tuple[str, str]]:
@@ -1262,3 +1280,34 @@ class Graph(ShownInNotebooks):
         whole = self.getTopLevelGraph().getTarget()
         check_estimators(self._estimators, self._registry)
         return freeze(whole, self._variables, self._mapping, self._vertices, self._registry.codelets, self._estimators)
+
+    def holdings(self) -> Holdings:
+        """The sizes of the graph's tables, and which modules most vertices are of (not part of Poplar).
+
+        Returns
+        -------
+        Holdings
+            Rows and bytes of each table, and vertices by module.
+        """
+        variables = self._variables
+        values = sum(constant.nbytes for constant in variables.constants.values()) + sum(own.nbytes for _, own in variables.initial)
+        tables = (TableSize("variables", len(variables.names), values), *self._vertices.sizes(), *self._mapping.sizes())
+        return Holdings(tables, self._vertices.modules())
+
+    def _memory_shortage(self, error: MemoryError) -> PoplarMemoryError:
+        """What is raised where the memory of this machine does not suffice (not part of Poplar)."""
+        return shortage(error, self.holdings)
+
+    @slow_path
+    def _lack_memory(self, error: MemoryError) -> NoReturn:
+        raise error
+
+    def look_at_memory(self, holdings: Callable[[], Holdings]) -> None:
+        """Warn once if too little memory of this machine is left (not part of Poplar).
+
+        Parameters
+        ----------
+        holdings:
+            What the build holds, for the message; called only where one is told.
+        """
+        self._watch.look(holdings)

@@ -49,8 +49,9 @@ class LocationTable:
         key = (id(code), frame.f_lasti)
         number = self._numbers.get(key, _INSIDE)
         if number == _INSIDE:
-            number = self._numbers[key] = len(self._places)
+            number = len(self._places)
             self._places.append((code, frame.f_lasti))
+            self._numbers[key] = number
         return number
 
     def location(self, number: int) -> Location:

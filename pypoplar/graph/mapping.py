@@ -17,6 +17,7 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import Variables
+from pypoplar.host_memory import TableSize
 from pypoplar.notebook import ShownInNotebooks
 
 Intervals: TypeAlias = "Iterable[Interval | tuple[int, int]]"
@@ -66,6 +67,14 @@ class MappingTable:
 
     def place(self, tensor: Tensor, tile: int) -> None:
         """Put all elements of the tensor on one tile, which exists."""
+        before = len(self._log)
+        try:
+            self._note(tensor, tile)
+        except MemoryError:
+            del self._log[before:]
+            raise
+
+    def _note(self, tensor: Tensor, tile: int) -> None:
         steps = tensor._strides
         if steps is not None:
             shape = tensor._shape
@@ -82,6 +91,12 @@ class MappingTable:
                 return
         runs = tensor._run_list().unit_steps()
         self._append(runs.start, runs.start + runs.count, np.full(len(runs), tile))
+
+    def sizes(self) -> tuple[TableSize, TableSize]:
+        """What is noted, and what questions have made of it."""
+        noted = len(self._log) // 3 + sum(len(rows) for own in list(self._noted.values()) for rows in own)
+        painted = sum(len(begin) for begin, _, _ in list(self._painted.values()))
+        return TableSize("tile mappings", noted, 24 * noted), TableSize("pieces on tiles", painted, 24 * painted)
 
     def place_pieces(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         """Put the flattened ranges ``[begin, end)`` of the tensor on their tiles."""
@@ -135,19 +150,21 @@ class MappingTable:
     def _paint(self, variables: list[int]) -> None:
         """Paint what was noted of some variables over what they have."""
         had = [np.column_stack(self._painted[number]) for number in variables if number in self._painted]
-        rows = np.concatenate([*had, *(each for number in variables for each in self._noted.pop(number))])
+        rows = np.concatenate([*had, *(each for number in variables for each in self._noted[number])])
         first = self._variables.bounds()[variables]
         begin, end, tile = join_touching(*paint(rows[:, 0], rows[:, 1], rows[:, 2]), first)
         cuts = np.searchsorted(begin, first[1:])
         pieces = zip(*(np.split(column, cuts) for column in (begin, end, tile)), strict=True)
         self._painted.update(zip(variables, pieces, strict=True))
+        for number in variables:  # last: where memory does not suffice, all is painted again
+            del self._noted[number]
 
     def _sort(self) -> None:
         """Sort what was noted by variable."""
         if not self._log:
             return
         rows = np.array(self._log, dtype=np.int64).reshape(-1, 3)
-        del self._log[:]
+        end = rows.size
         rows = rows[rows[:, 1] > rows[:, 0]]
         variable = self._variables.numbers_of(rows[:, 0])
         order = sorting_order(variable)
@@ -156,6 +173,7 @@ class MappingTable:
         first = np.flatnonzero(opens(variable))
         for number, own in zip(variable[first].tolist(), np.split(rows, first[1:]), strict=False):
             self._noted.setdefault(number, []).append(own)
+        del self._log[:end]  # last: what is sorted twice is painted twice, and comes to the same
 
     def freeze(self) -> FrozenMapping:
         """Intervals are joined within a variable only."""

@@ -27,6 +27,10 @@ class Names:
         self._given.add(name)
         return name
 
+    def take_back(self, name: str) -> None:
+        """Forget a name that was given."""
+        self._given.discard(name)
+
 
 class Scope:
     """The names of the enclosing ``with graph.trace(...)`` blocks, joined by ``/``."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from copy import copy
 from enum import Enum
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
 
@@ -25,10 +26,11 @@ from pypoplar.arrays.element_runs import RunList, compress, interleaved, join
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
-from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
+from pypoplar.errors import PoplarIndexError, PoplarMemoryError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
 from pypoplar.graph.numpy_habits import WithoutValues, listed, refuse_number
 from pypoplar.graph.variables import Variables, check_shape
+from pypoplar.host_memory import Holdings, shortage
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.tracebacks import public, slow_path, swift
 from pypoplar.types import FLOAT, ElementType, check_type
@@ -163,6 +165,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return RunList(*self._box.runs())
         assert self._strides is not None
         return RunList(*strides.runs(self._offset, self._shape, self._strides))
+
+    def _memory_shortage(self, error: MemoryError) -> PoplarMemoryError:
+        """What `Graph._memory_shortage` gives (not part of Poplar)."""
+        return shortage(error, partial(Holdings, ())) if self._variables is None else self._variables.graph._memory_shortage(error)
 
     def _bounds(self) -> Int64s:
         return self._variables.bounds() if self._variables is not None else np.zeros(1, np.int64)
@@ -879,6 +885,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         """Whether the elements follow each other in their variable."""
         return len(self.getContiguousRegions()) <= 1 and len(self.variable_numbers()) <= 1
 
+    @public
     def getContiguousRegions(self) -> list[Interval]:
         """Intervals of the flattened tensor whose elements follow each other in a variable."""
         return regions.contiguous(self._run_list().unit_steps())
@@ -888,6 +895,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         names = self._variables.names if self._variables is not None else []
         return regions.of_variables(self._run_list().unit_steps(), self._bounds(), names)
 
+    @public
     def containsAliases(self) -> bool:
         """Whether an element occurs twice, as in a broadcast."""
         if self._strides is not None and strides.surely_distinct(self._shape, self._strides):

@@ -61,12 +61,19 @@ class Variables:
 
     def add(self, type: ElementType, shape: tuple[int, ...], name: str, location: int) -> int:
         """The number of a new variable."""
-        self.names.append(self._names.give(name))
-        self.types.append(type)
-        self.shapes.append(shape)
-        self.location.append(location)
-        self.first.append(self.first[-1] + prod(shape))
-        return len(self.names) - 1
+        number, given = len(self.names), self._names.give(name)
+        try:
+            self.names.append(given)
+            self.types.append(type)
+            self.shapes.append(shape)
+            self.location.append(location)
+            self.first.append(self.first[-1] + prod(shape))
+        except MemoryError:
+            for column in (self.names, self.types, self.shapes, self.location):
+                del column[number:]
+            self._names.take_back(given)
+            raise
+        return number
 
     def number_of(self, element: int) -> int:
         """The variable that an element belongs to."""

@@ -25,6 +25,7 @@ from pypoplar.graph.location import LocationTable
 from pypoplar.graph.names import Names
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import Variables
+from pypoplar.host_memory import TableSize
 from pypoplar.host_values import bits_of, bits_of_many, values_of
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public, slow_path, swift
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
 
 RECORDS = -2
+_COUNTED = 3 << 10  # entries of the table that are counted at once
 _RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
 _WORDS: dict[Form, str] = {
     "scalar": "takes a tensor of one element",
@@ -254,16 +256,27 @@ class VertexTable:
 
     def add_set(self, name: str) -> int:
         """A new compute set, by its number; its name is made unique."""
-        self.set_names.append(self._names.give(name))
+        given = self._names.give(name)
+        try:
+            self.set_names.append(given)
+        except MemoryError:
+            self._names.take_back(given)
+            raise
         return len(self.set_names) - 1
 
     def remove_last(self, number: int) -> None:
         """Take back the vertices from `number` on, which could not be connected as asked."""
+        self.mend()
         del self.rows[3 * number :]
         del self.tile[number:]
         self.edges.remove(number)
         self.constants.remove(number)
         self.state.remove(number)
+
+    def mend(self) -> None:
+        """Take back what there is of an edge, a value or an estimate for which the memory did not suffice."""
+        for table in (self.edges, self.constants, self.state):
+            table.mend()
 
     # -- one vertex -----------------------------------------------------------------------------------------------------------
 
@@ -416,8 +429,12 @@ class VertexTable:
         first = len(self.tile)
         rows = np.empty((len(tiles), 3), np.int64)
         rows[:] = kind.index, compute_set._number, location
-        self.rows.frombytes(rows.tobytes())
-        self.tile.frombytes(tiles.astype(np.int32).tobytes())
+        try:
+            self.rows.frombytes(rows.tobytes())
+            self.tile.frombytes(tiles.astype(np.int32).tobytes())
+        except MemoryError:
+            del self.rows[3 * first :]
+            raise
         return first
 
     def connect_many(self, first: int, count: int, slot: FieldSlot, value: Any) -> None:
@@ -476,6 +493,26 @@ class VertexTable:
         """What messages call a field of a vertex: its name and type, and the vertex's."""
         held = repr(slot.type) if slot.record is None else f"records of {slot.record.name}"
         return f"field {slot.name!r} ({held}) of {self.described(number)}"
+
+    def sizes(self) -> tuple[TableSize, ...]:
+        """Rows and bytes of all tables."""
+        vertices = TableSize("vertices", len(self.tile), 8 * len(self.rows) + self.tile.itemsize * len(self.tile))
+        return vertices, self.edges.size(), self.constants.size(), self.state.size()
+
+    def modules(self) -> tuple[tuple[str, int], ...]:
+        """How many vertices are of each module: of compute sets whose debug names have the same beginning before the last slash.
+
+        A part of the table is counted at a time, for this is asked where memory is short.
+        """
+        counts = np.zeros(len(self.set_names), np.int64)
+        for begin in range(0, len(self.rows), _COUNTED):
+            part = np.array(self.rows[begin : begin + _COUNTED])[1::3]
+            counts += np.bincount(part, minlength=len(counts))
+        modules: dict[str, int] = {}
+        for name, count in zip(self.set_names, counts.tolist(), strict=True):
+            module = name.rpartition("/")[0] or name
+            modules[module] = modules.get(module, 0) + count
+        return tuple((module, count) for module, count in modules.items() if count)
 
     def freeze(self) -> FrozenVertices:
         """The vertices as arrays, which later ones do not touch."""

@@ -13,7 +13,7 @@ FLOORS = (
     "interface errors presets spelling",
     "braces files signatures tracebacks",
     "types options resources arrays ipu notebook",
-    "target host_values",
+    "target host_values host_memory",
     "device",
     "codelet.operations",
     "codelet.ir",
