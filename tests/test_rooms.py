@@ -19,6 +19,7 @@ COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
     "Block": ("compiler.control.operation_tree", "poptorch.capture.model_blocks"),  # of a program, and PopTorch's
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
+    "Layout": ("interface.layout", "poputil.placement.layout"),  # of records, and of tensors on tiles
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
     "Phase": (
         "interface.driver_records",

@@ -94,6 +94,8 @@ def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: C
     first = [variable._offset + copy * (high - low) for copy in range(copies)]
     for begin in first:
         mapping.repeat(low, high, begin)
+    if copies == 1:
+        mapping.repeat_layout(low, high, variable)
     shape = (copies, *tensor._shape)
     if box is not None:
         axes = ((copies, high - low),) if copies > 1 else ()

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, overload
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.arrays.intervals import Interval
@@ -24,7 +25,7 @@ from pypoplar.graph.freezing import freeze
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function, HostConnections, HostFunction, RemoteBuffer, ReplicatedStreamMode
 from pypoplar.graph.location import LocationTable, caller_location
-from pypoplar.graph.mapping import MappingTable, TileToTensorMapping, linear_pieces
+from pypoplar.graph.mapping import KeptLayout, Laid, MappingTable, TileToTensorMapping, linear_pieces
 from pypoplar.graph.names import Scope
 from pypoplar.graph.networks import compute_network
 from pypoplar.graph.operands import check_writeable
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from pypoplar.codelet.language.fields import Vertex
-    from pypoplar.graph.mapping import Intervals, TileMapping
+    from pypoplar.graph.mapping import Derive, Intervals, TileMapping
     from pypoplar.graph.vertex_introspector import VertexPerfEstimate
 
     VertexType: TypeAlias = type[Vertex] | str
@@ -614,6 +615,62 @@ class Graph(ShownInNotebooks):
         tiles = self._tiles.check_many(tile, len(tile), f"the pieces of {tensor._described()}")
         self._tiles.check_pieces(placed, begin, end, tiles)
         self._mapping.place_pieces(placed, begin, end, tiles)
+
+    def place_laid(self, view: Tensor, memory: Tensor, begin: Int64s, end: Int64s, tile: Int64s, layout: Laid) -> None:
+        """Map all of a variable as `place_pieces` does, and keep its layout until any element is mapped again (not part of Poplar).
+
+        Parameters
+        ----------
+        view:
+            The variable as the tensor that the layout is of.
+        memory:
+            All of the variable, in an order of which there are pieces.
+        begin, end, tile:
+            The pieces, as `place_pieces` takes them.
+        layout:
+            What `kept_layout` gives; its `tile` is an array of the tiles of its parts.
+
+        Raises
+        ------
+        InvalidTileMapping
+            For a tile that the graph does not have, and for elements on two tiles.
+        PoplarIndexError
+            If a range goes beyond the variable.
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
+        placed, seen = self._own(memory), self._own(view)
+        tiles = self._tiles.check_many(tile, len(tile), f"the pieces of {memory._described()}")
+        parts = self._tiles.check_many(layout.tile.reshape(-1), layout.tile.size, f"the parts of {memory._described()}")
+        self._tiles.check_pieces(placed, begin, end, tiles)
+        self._mapping.place_laid(placed, begin, end, tiles, KeptLayout(layout, seen, parts.reshape(layout.tile.shape)))
+
+    def kept_layout(self, tensor: Tensor, shape: tuple[int, ...] | None = None, derive: Derive | None = None) -> KeptLayout | None:
+        """How the only variable of a tensor lies: as `place_laid` said, else as is derived, once (not part of Poplar).
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+        shape:
+            The shape under which a layout is derived; by default the variable's own.
+        derive:
+            Called with the shape of the variable and the pieces of its mapping, on the whole target's tiles; without it nothing
+            is derived.
+
+        Returns
+        -------
+        KeptLayout | None
+            Its tiles by the numbers of this graph, -1 for those that a virtual graph does not see; None if nothing is known.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
+        numbers = self._own(tensor).variable_numbers()
+        kept = self._mapping.kept(numbers[0], shape, derive) if len(numbers) == 1 else None
+        return kept if kept is None else evolve(kept, tile=self._tiles.local(kept.tile))
 
     def elements_without_tile(self, tensor: Tensor) -> int:
         """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar).

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.groups import counted, opens, sorting_order
 from pypoplar.arrays.interval_algebra import join_touching, paint
 from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.strides import row_major
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import Variables
@@ -42,11 +44,33 @@ class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
 
 
 _NOTHING = (np.zeros(0, np.int64),) * 3
+_MADE = "made"  # the key of the layout that a variable was made with
 _FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
 
 
 Pieces: TypeAlias = tuple[Int64s, Int64s, Int64s]
 """Arrays of begins, ends and values."""
+
+
+class Laid(Protocol):
+    """A layout: the graph knows of it that it has an array of tiles."""
+
+    @property
+    def tile(self) -> Int64s:
+        """The tile of each part."""
+
+
+@frozen(eq=False)
+class KeptLayout:
+    """How a variable lies, as the libraries know it: a view of all of it, and the tiles of the layout's parts."""
+
+    layout: Laid
+    view: Tensor
+    tile: Int64s
+
+
+Derive: TypeAlias = "Callable[[tuple[int, ...], Int64s, Int64s, Int64s], Laid | None]"
+"""From the shape of a variable and the pieces of its mapping to its layout, or None."""
 
 
 class MappingTable:
@@ -56,7 +80,7 @@ class MappingTable:
     that a question looks at the variables that it is about, and at each entry once.
     """
 
-    __slots__ = ("_log", "_noted", "_painted", "_painting", "_variables")
+    __slots__ = ("_kept", "_log", "_noted", "_painted", "_painting", "_variables")
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables
@@ -64,6 +88,7 @@ class MappingTable:
         self._noted: dict[int, list[Int64s]] = {}  # by the number of a variable: rows that are not painted yet
         self._painting = Lock()
         self._painted: dict[int, Pieces] = {}  # likewise: sorted pieces, joined where they touch
+        self._kept: dict[int, dict[tuple[int, ...] | str | None, KeptLayout | None]] = {}  # likewise: layouts, until more is noted
 
     def place(self, tensor: Tensor, tile: int) -> None:
         """Put all elements of the tensor on one tile, which exists."""
@@ -105,6 +130,52 @@ class MappingTable:
             return
         pieces, owner = tensor._run_list().unit_steps().cut(begin, end)
         self._append(pieces.start, pieces.start + pieces.count, tile[owner])
+
+    def place_laid(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s, kept: KeptLayout) -> None:
+        """Place the pieces of all of a variable, and keep its layout until anything else is noted of it."""
+        (number,) = tensor.variable_numbers()
+        with self._painting:
+            self._sort()
+            self.place_pieces(tensor, begin, end, tile)
+            self._sort()
+            self._kept[number] = {_MADE: kept}
+
+    def kept(self, number: int, shape: tuple[int, ...] | None, derive: Derive | None) -> KeptLayout | None:
+        """The layout of a variable: the one that it was made with, else what is derived for a shape, by default its own."""
+        with self._painting:
+            self._sort()
+            own = self._kept.get(number, {})
+            if _MADE in own or derive is None:
+                return own.get(_MADE)
+            if shape not in own:
+                if number in self._noted:
+                    self._paint([number])
+                self._kept.setdefault(number, {})[shape] = self._derived(number, shape, derive)
+            return self._kept[number][shape]
+
+    def _derived(self, number: int, shape: tuple[int, ...] | None, derive: Derive) -> KeptLayout | None:
+        begin, end, tile = self._painted.get(number, _NOTHING)
+        first, own = self._variables.first[number], self._variables.shapes[number]
+        layout = derive(own, begin - first, end - first, tile)
+        return None if layout is None else KeptLayout(layout, self._whole(number, own if shape is None else shape), layout.tile)
+
+    def _whole(self, number: int, shape: tuple[int, ...]) -> Tensor:
+        """A variable as a tensor of a shape."""
+        tensor = Tensor()
+        tensor._variables, tensor._type = self._variables, self._variables.types[number]
+        return tensor._strided(self._variables.first[number], shape, row_major(shape))
+
+    def repeat_layout(self, low: int, high: int, variable: Tensor) -> None:
+        """Keep the layout that the variable of the elements ``[low, high)`` was made with for another one, mapped as it is."""
+        number, (new,) = self._variables.number_of(low), variable.variable_numbers()
+        if self._variables.first[number : number + 2] != [low, high]:
+            return
+        with self._painting:
+            self._sort()
+            kept = self._kept.get(number, {}).get(_MADE)
+            if kept is not None:
+                view = kept.view._moved(self._variables.first[new] - low, variable.elementType())
+                self._kept[new] = {_MADE: KeptLayout(kept.layout, view, kept.tile)}
 
     def _append(self, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         self._log.frombytes(np.column_stack((begin, end, tile)).astype(np.int64, copy=False).tobytes())
@@ -172,6 +243,7 @@ class MappingTable:
             rows, variable = rows[order], variable[order]
         first = np.flatnonzero(opens(variable))
         for number, own in zip(variable[first].tolist(), np.split(rows, first[1:]), strict=False):
+            self._kept.pop(number, None)
             self._noted.setdefault(number, []).append(own)
         del self._log[:end]  # last: what is sorted twice is painted twice, and comes to the same
 
