@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from pypoplar import FLOAT, Graph, IPUModel
+from pypoplar.poputil.placement.kept_layouts import layout_of
 from pypoplar.poputil.placement.row_layout import RowLayout, shared_rows
 from pypoplar.poputil.placement.tiles_of_elements import TileRegions, tiles_of_elements
 
@@ -15,7 +16,7 @@ widths = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 rows = st.lists(st.integers(0, STEP - 1), min_size=1, max_size=12)
 
 
-def layout_of(tile, width):
+def rows_of(tile, width):
     return RowLayout(np.array(tile), np.cumsum([0, *width]).tolist(), STEP)
 
 
@@ -24,14 +25,24 @@ def expected_tiles(layout):
     return layout.tile[:, None] + part * STEP
 
 
+def kept_part(kept, *index):
+    return tuple(int(np.searchsorted(cuts, at, "right")) - 1 for cuts, at in zip(kept.cuts, index, strict=True))
+
+
 @given(rows, widths)
 @examples(60)
 def test_a_new_matrix_has_each_element_once_and_on_its_tile_in_one_stretch(tile, width):
-    graph, layout = Graph(IPUModel("tiny").createDevice()), layout_of(tile, width)
+    graph, layout = Graph(IPUModel("tiny").createDevice()), rows_of(tile, width)
     laid = layout.variable(graph, FLOAT, "laid")
     assert laid.matrix.shape() == [len(tile), sum(width)]
     assert sorted(laid.matrix._ids().ravel().tolist()) == laid.memory._ids().tolist()
     assert (tiles_of_elements(graph, laid.matrix) == expected_tiles(layout)).all()
+    kept = layout_of(graph, laid.matrix, derived=False)
+    assert [
+        [kept.tile[kept_part(kept, row, column)] for column in range(sum(width))] for row in range(len(tile))
+    ] == expected_tiles(layout).tolist()
+    for row, column in np.ndindex(len(tile), sum(width)):
+        assert kept.index_of(int(laid.matrix._ids()[row, column])) == (row, column)
     held = TileRegions.of(graph, laid.memory)
     assert len(held) == len(set(held.tile.tolist())) == len(set(tile)) * len(width)
 
@@ -39,7 +50,7 @@ def test_a_new_matrix_has_each_element_once_and_on_its_tile_in_one_stretch(tile,
 @given(rows, widths, st.data())
 @examples(60)
 def test_rows_of_a_tile_are_those_of_the_matrix_in_its_order(tile, width, data):
-    graph, layout = Graph(IPUModel("tiny").createDevice()), layout_of(tile, width)
+    graph, layout = Graph(IPUModel("tiny").createDevice()), rows_of(tile, width)
     laid = layout.variable(graph, FLOAT, "laid")
     number = data.draw(st.integers(0, len(width) - 1))
     owner = data.draw(st.sampled_from(sorted(set(tile))))
@@ -54,7 +65,7 @@ def test_rows_of_a_tile_are_those_of_the_matrix_in_its_order(tile, width, data):
 @given(rows, widths)
 @examples(40)
 def test_a_matrix_that_is_there_is_mapped_likewise_however_it_lies(tile, width):
-    graph, layout = Graph(IPUModel("tiny").createDevice()), layout_of(tile, width)
+    graph, layout = Graph(IPUModel("tiny").createDevice()), rows_of(tile, width)
     matrix = graph.addVariable(FLOAT, [sum(width), len(tile)], "columns").transpose()
     layout.map(graph, matrix)
     assert (tiles_of_elements(graph, matrix) == expected_tiles(layout)).all()

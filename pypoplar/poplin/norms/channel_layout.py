@@ -8,7 +8,7 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.structure.groupings import detectInnermostGrouping
+from pypoplar.poputil.placement.kept_layouts import channels_together
 
 BATCH, GROUP, PLACE, FIELD = range(4)  # dimensions of activations whose channels are in groups of neighbours
 
@@ -22,12 +22,12 @@ class ChannelLayout:
 
     @staticmethod
     def of(graph: Graph, acts: Tensor) -> ChannelLayout:
-        """The order of memory as the first elements show it; any order is right, another one is slower."""
+        """The order of memory as the layout or the first elements show it; any order is right, another one is slower."""
         batch, channels, *field = acts.shape()
         whole = (batch, channels, 1, prod(field))
         if acts.numElements() == 0:
             return ChannelLayout(whole, (BATCH, GROUP, PLACE, FIELD))
-        together = detectInnermostGrouping(graph, acts.dimRoll(1, acts.rank() - 1))
+        together = channels_together(graph, acts)
         grouped = (batch, channels // together, together, prod(field))
         order = _order(acts, grouped)
         adjacent = order.index(GROUP) + 1 == order.index(PLACE)  # then channels simply follow each other

@@ -16,13 +16,14 @@ from pypoplar.popnn.pooling.pool_arguments import (
     pools_whole_fields,
 )
 from pypoplar.popnn.pooling.pool_cycles import Kind
-from pypoplar.popnn.pooling.pool_layout import channels_together, plan_channels
+from pypoplar.popnn.pooling.pool_layout import plan_channels
 from pypoplar.popnn.pooling.pool_params import PoolingType, PoolParams
 from pypoplar.popnn.pooling.pool_vertices import PoolVertices, grouped, ungrouped
 from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.reduction.reduce_call import reduce
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.kept_layouts import channels_together
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public

@@ -15,7 +15,7 @@ from pypoplar.popnn.pooling.pool_arguments import (
     mean_scales,
     pool_axes,
 )
-from pypoplar.popnn.pooling.pool_layout import channels_together, plan_channels
+from pypoplar.popnn.pooling.pool_layout import plan_channels
 from pypoplar.popnn.pooling.pool_params import PoolingType, PoolParams
 from pypoplar.popnn.pooling.pool_vertices import PoolVertices, grouped, ungrouped
 from pypoplar.popops.elements.cast import cast
@@ -24,6 +24,7 @@ from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.placement.kept_layouts import channels_together
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence

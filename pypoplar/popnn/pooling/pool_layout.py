@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.pooling.pool_axis import PoolAxis
 from pypoplar.popnn.pooling.pool_cycles import Kind
 from pypoplar.popnn.pooling.pool_plan import PoolPlan, plan_pooling
-from pypoplar.poputil.structure.groupings import detectInnermostGrouping
 from pypoplar.types import ElementType
-
-
-def channels_together(graph: Graph, tensor: Tensor) -> int:
-    """How many neighbours in memory are channels of one place of [N, C, field...]."""
-    return detectInnermostGrouping(graph, tensor.dimRoll(1, tensor.rank() - 1))
 
 
 def plan_channels(

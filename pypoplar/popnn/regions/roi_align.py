@@ -14,7 +14,6 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popnn.pooling.pool_layout import channels_together
 from pypoplar.popnn.regions.roi_cycles import RoiWork
 from pypoplar.popnn.regions.roi_params import roiAlignParams
 from pypoplar.popnn.regions.roi_plan import plan_regions
@@ -25,6 +24,7 @@ from pypoplar.popops.reduction.reduce_params import Operation
 from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.kept_layouts import channels_together
 from pypoplar.poputil.placement.tiles_of_elements import place_on
 from pypoplar.poputil.structure.box_rows import Bounds, box_rows
 from pypoplar.poputil.tile_mapping import mapTensorLinearly

@@ -15,11 +15,12 @@ import torch
 from attrs import frozen
 from torch import fx
 
-from pypoplar import popnn, popops, poputil
+from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn import pooling
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poputil.placement.kept_layouts import channels_together
 
 aten = torch.ops.aten
 Numbers = SequenceOf[int]
@@ -176,7 +177,7 @@ def mean_of_windows(at: GraphLowering, tensor: Tensor, windows: Windows) -> Tens
 def mean_backward(at: GraphLowering, back: Tensor, input: Tensor, windows: Windows, type: popnn.PoolingType = AVG) -> Tensor:
     """The gradient of means, or sums, by `input`, which says the shape and how many channels lie side by side."""
     params = windows.params(at, type, input)
-    grouped = poputil.detectInnermostGrouping(at.graph, input.dimRoll(1, input.rank() - 1))
+    grouped = channels_together(at.graph, input)
     return pooling.poolInputGradient(at.graph, params, grouped, back, at.program, at.name, OPTIONS)
 
 

@@ -12,6 +12,7 @@ from pypoplar.arrays.groups import opens, stable_order
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
+from pypoplar.poputil.placement.layout import Layout
 from pypoplar.types import ElementType
 
 
@@ -29,8 +30,10 @@ class RowLayout:
     def map(self, graph: Graph, matrix: Tensor) -> None:
         """Map a matrix that lies anyhow in memory."""
         begin, owner = _stretches(self.tile)
+        end = np.append(begin[1:], len(self.tile))
         for part, (low, high) in enumerate(pairwise(self.cuts)):
-            self._place(graph, matrix.slice(low, high, 1), begin, owner, part)
+            width = high - low
+            graph.place_pieces(matrix.slice(low, high, 1).flatten(), begin * width, end * width, owner + part * self.step)
 
     def variable(self, graph: Graph, type: ElementType, name: str) -> LaidRows:
         """A new matrix, mapped and in the order of memory."""
@@ -39,20 +42,36 @@ class RowLayout:
         order = stable_order(self.tile)
         blocks = [flat.slice(rows * low, rows * high).reshape([rows, high - low]) for low, high in pairwise(self.cuts)]
         begin, owner = _stretches(self.tile[order])
-        for part, block in enumerate(blocks):
-            self._place(graph, block, begin, owner, part)
         if bool((order[1:] < order[:-1]).any()):
             place = np.empty_like(order)
             place[order] = np.arange(rows)
             first = np.flatnonzero(np.append([True], place[1:] != place[:-1] + 1))
             last = np.append(first[1:], rows) - 1
             blocks = [concat_slices(block, place[first], place[last] + 1) for block in blocks]
-        return LaidRows(self, flat, concat(blocks, 1), owner, begin)
+        matrix = concat(blocks, 1)
+        if matrix.numElements():
+            graph.place_laid(matrix, flat, *self._pieces(begin, owner), self.parts())
+        return LaidRows(self, flat, matrix, owner, begin)
 
-    def _place(self, graph: Graph, block: Tensor, begin: Int64s, owner: Int64s, part: int) -> None:
-        """Map a part of the columns, of which rows from each `begin` on are on the tiles of an owner."""
-        width, end = block.dim(1), np.append(begin[1:], len(self.tile))
-        graph.place_pieces(block.flatten(), begin * width, end * width, owner + part * self.step)
+    def _pieces(self, begin: Int64s, owner: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """What tiles have of the memory, of which rows from each `begin` on are on the tiles of an owner."""
+        cuts, rows = np.array(self.cuts), len(self.tile)
+        first = np.add.outer(cuts[:-1] * rows, np.zeros_like(begin)) + np.multiply.outer(np.diff(cuts), begin)
+        tile = np.add.outer(np.arange(len(cuts) - 1) * self.step, owner)
+        return first.reshape(-1), np.append(first.reshape(-1)[1:], rows * cuts[-1]), tile.reshape(-1)
+
+    def parts(self) -> Layout:
+        """The same as a layout of rows that follow each other on a tile, and of parts of the columns."""
+        begin, owner = _stretches(self.tile)
+        cuts, rows = np.array(self.cuts), len(self.tile)
+        place = np.empty(rows, np.int64)
+        place[stable_order(self.tile)] = np.arange(rows)
+        width = np.diff(cuts)
+        steps = np.ones((len(begin), len(width), 2), np.int64)
+        steps[..., 0] = width
+        first = np.multiply.outer(place[begin], width) + cuts[:-1] * rows
+        tile = np.add.outer(owner, np.arange(len(width)) * self.step)
+        return Layout((np.append(begin, rows), cuts), tile, first, steps)
 
 
 @frozen(eq=False)

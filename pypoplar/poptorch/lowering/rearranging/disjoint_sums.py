@@ -18,7 +18,7 @@ aten = torch.ops.aten
 
 
 @frozen(eq=False)
-class _Part:
+class _DisjointPart:
     """Indices of a dimension, and the node whose tensor is there."""
 
     begin: int
@@ -31,7 +31,7 @@ class _Parts:
     """A tensor that is zero but for parts of a dimension, which are sorted and do not overlap."""
 
     axis: int
-    parts: tuple[_Part, ...]
+    parts: tuple[_DisjointPart, ...]
 
 
 def disjoint_sum(at: GraphLowering) -> Tensor | None:
@@ -64,11 +64,11 @@ def _parts_of(node: Any) -> _Parts | None:
         source, sizes, dim, index = given
         axis = dim % len(sizes)
         begin = index % sizes[axis]
-        return _Parts(axis, (_Part(begin, begin + 1, source),))
+        return _Parts(axis, (_DisjointPart(begin, begin + 1, source),))
     if node.target is aten.slice_backward.default:
         source, sizes, dim, start, end, step = given
         begin, end, step = slice(start, end, step).indices(sizes[dim])
-        return _Parts(dim % len(sizes), (_Part(begin, end, source),)) if step == 1 and begin < end else None
+        return _Parts(dim % len(sizes), (_DisjointPart(begin, end, source),)) if step == 1 and begin < end else None
     if node.target is aten.add.Tensor and node.kwargs.get("alpha", 1) == 1 and len(given) == 2:
         return _joined(node, _parts_of(given[0]), _parts_of(given[1]))
     return None
