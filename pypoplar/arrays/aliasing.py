@@ -16,6 +16,8 @@ from pypoplar.arrays.intervals import Interval, VariableInterval
 
 Shape = tuple[int, ...]
 
+_SPARSE = 8  # elements between the first and the last for each that there is: sorting takes less memory beyond
+
 
 def strided_form(runs: RunList, shape: Shape, variable_first: Int64s) -> tuple[int, Shape] | None:
     """Offset and strides of the runs under `shape`, if they are one run or equal runs at equal distances in one variable."""
@@ -89,8 +91,13 @@ def has_duplicates(runs: RunList) -> bool:
     order = runs.memory_order() if (runs.step == 1).all() else np.argsort(low, kind="stable")
     if (low[order][1:] >= high[order][:-1]).all():
         return False
-    ids = runs.ids()
-    return len(distinct(ids)) < len(ids)
+    ids, first = runs.ids(), int(low.min())
+    span = int(high.max()) - first
+    if span > _SPARSE * len(ids):
+        return len(distinct(ids)) < len(ids)
+    seen = np.zeros(span, bool)  # marks are set much faster than ids are sorted
+    seen[ids - first] = True
+    return int(np.count_nonzero(seen)) < len(ids)
 
 
 def misplaced(source: RunList, target: RunList) -> int | None:

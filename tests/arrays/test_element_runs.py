@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.aliasing import has_duplicates, misplaced
-from pypoplar.arrays.element_runs import compress, join
+from pypoplar.arrays.element_runs import RunList, compress, join
 
 BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
 pieces = st.builds(
@@ -68,6 +68,14 @@ def test_unit_steps_keep_the_sequence(ids):
 @given(sequences)
 def test_duplicates_are_found(ids):
     assert has_duplicates(compress(ids, BOUNDS)) == (len(set(ids.tolist())) < len(ids))
+
+
+def test_duplicates_are_found_of_elements_that_lie_far_apart_or_close_together():
+    """Runs whose ranges overlap: the elements between those of the first are those of the second, or one is the same."""
+    for step in (2, 1 << 40):
+        for second, twice in ((1, False), (step, True)):
+            runs = RunList(np.array([0, second]), np.array([5, 5]), np.array([step, step]))
+            assert has_duplicates(runs) == twice
 
 
 @given(sequences, st.permutations(range(20, 40)))
