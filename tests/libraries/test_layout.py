@@ -380,3 +380,31 @@ def test_channels_of_a_users_mapping_are_guessed_as_ever(tile, order):
         graph.setTileMapping(x.flatten()[element], own)
     acts = x.dimShuffle(order)
     assert channels_together(graph, acts) == detectInnermostGrouping(graph, acts.dimRoll(1, 3))
+
+
+def test_a_users_mapping_costs_what_a_look_at_its_first_row_costs(monkeypatch):
+    """However large the tensor, only the first row's pieces are asked for, and no layout is derived."""
+    from pypoplar.graph.mapping import MappingTable
+    from pypoplar.poputil.placement import kept_layouts
+
+    graph = new_graph()
+    acts = graph.addVariable(FLOAT, [4, 10, 10, 8], "acts").dimShuffle([0, 3, 1, 2])
+    rows = np.arange(400)
+    graph.place_pieces(acts.dimRoll(1, 3), rows * 8, rows * 8 + 8, rows % TILES)
+    asked, pieces_of = [], MappingTable.pieces_of
+    monkeypatch.setattr(
+        MappingTable, "pieces_of", lambda self, tensor: asked.append(tensor.numElements()) or pieces_of(self, tensor)
+    )
+    monkeypatch.setattr(kept_layouts, "_derived", lambda *_: pytest.fail("a layout is derived"))
+    monkeypatch.setattr(kept_layouts, "_seen_as", lambda *_: pytest.fail("a layout is compared"))
+    assert channels_together(graph, acts) == 8
+    assert asked == [8]
+
+
+def test_channels_of_a_layout_with_parts_of_several_sizes_lie_together_as_all_of_them_do():
+    graph = new_graph()
+    layout = Layout.of((np.array([0, 3, 6]), np.array([0, 16, 32, 40])), np.arange(6).reshape(2, 3))
+    acts = layout.variable(graph, FLOAT, "laid").reshape([2, 3, 40]).dimShuffle([0, 2, 1])
+    assert channels_together(graph, acts) == channels_together(graph, graph.clone(acts)) == 8
+    graph.setTileMapping(acts[0, 0, 0], 0)
+    assert channels_together(graph, acts) == detectInnermostGrouping(graph, acts.dimRoll(1, 2)) == 1

@@ -141,7 +141,7 @@ def channels_together(graph: Graph, acts: Tensor) -> int:
     The layout with which they were made says so of all; of others the first row is looked at.
     """
     rows = acts.dimRoll(1, acts.rank() - 1)
-    if acts.numElements():
+    if acts.numElements() and graph.kept_layout(acts) is not None:
         layout = layout_of(graph, rows.reshape([acts.numElements() // acts.dim(1), acts.dim(1)]), derived=False)
         if layout is not None:
             return layout.together()
