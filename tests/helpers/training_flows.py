@@ -30,7 +30,6 @@ from pypoplar.errors import CodeletRuntimeError
 from pypoplar.poptorch.executor import PoplarExecutor, building, compiled
 
 TILES, SAMPLES, WIDTH = 2, 4, 4
-IN_PLACE_BODIES = False  # whether bodies of loops change their arguments in place
 TOLERANCE: dict[str, float] = {"rtol": 2e-4, "atol": 2e-5}
 
 
@@ -68,14 +67,55 @@ def _gathered(z: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     return [z, y]
 
 
-LOOPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "": lambda y: y,
-    "doubled": lambda y: poptorch.for_loop(3, _doubled, [y])[0],
-    "turned": lambda y: poptorch.for_loop(2, _turned, [y, y + 1])[1],
-    "raised": lambda y: poptorch.for_loop(3, _raised, [y])[0],
-    "gathered": lambda y: poptorch.for_loop(2, _gathered, [y * 2, y])[0],
+def _in_columns(y: torch.Tensor) -> torch.Tensor:
+    y[:, 1] *= 0.5
+    first = y[:, 0]
+    first += y[:, 1]
+    return y.tanh_()
+
+
+def _nested(y: torch.Tensor) -> torch.Tensor:
+    y.mul_(0.5)
+    return poptorch.for_loop(2, _raised, [y])[0].sub_(y)
+
+
+def _normed(model: Any, y: torch.Tensor) -> torch.Tensor:
+    """Running statistics and a buffer that change in each round."""
+
+    def body(y: torch.Tensor) -> torch.Tensor:
+        model.rounds += 1
+        y += torch.linspace(-1, 1, SAMPLES)[:, None] * (1.5 + torch.sin(model.rounds))  # so that no variance is small
+        return model.within(y)
+
+    return poptorch.for_loop(3, body, [y])[0]
+
+
+def _chosen(model: Any, y: torch.Tensor) -> torch.Tensor:
+    """A loop that one of two bodies has; both change a buffer."""
+
+    def then(y: torch.Tensor) -> torch.Tensor:
+        model.rounds += 1
+        return poptorch.for_loop(2, _in_columns, [y])[0]
+
+    def otherwise(y: torch.Tensor) -> torch.Tensor:
+        model.rounds *= 0.5
+        return y * 1
+
+    return poptorch.cond(y.sum() > 0, then, [y], otherwise, [y])[0]
+
+
+# Of a module and what flows through it; some bodies change their arguments in place, or buffers.
+LOOPS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
+    "": lambda model, y: y,
+    "doubled": lambda model, y: poptorch.for_loop(3, _doubled, [y])[0],
+    "turned": lambda model, y: poptorch.for_loop(2, _turned, [y, y + 1])[1],
+    "raised": lambda model, y: poptorch.for_loop(3, _raised, [y])[0],
+    "gathered": lambda model, y: poptorch.for_loop(2, _gathered, [y * 2, y])[0],
+    "in columns": lambda model, y: poptorch.for_loop(3, _in_columns, [y])[0],
+    "nested": lambda model, y: poptorch.for_loop(2, _nested, [y])[0],
+    "normed": _normed,
+    "chosen": _chosen,
 }
-IN_PLACE = ("raised", "gathered")
 
 
 class Flowing(nn.Module):  # type: ignore[misc]
@@ -93,6 +133,8 @@ class Flowing(nn.Module):  # type: ignore[misc]
         self.norm = nn.BatchNorm1d(WIDTH) if network.norm else nn.Identity()
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.register_buffer("total", torch.zeros(WIDTH))
+        self.register_buffer("rounds", torch.zeros(()))
+        self.within = nn.BatchNorm1d(WIDTH, affine=False)
         self.host = poptorch.CPU(self.watch, "watch")
         self.left = -1
         self.problem: type[BaseException] = Enough
@@ -119,7 +161,7 @@ class Flowing(nn.Module):  # type: ignore[misc]
             self.batches += 1
             self.total.mul_(0.5).add_(y.detach().sum(0))
         y = self.second(y)
-        watched = self.host(LOOPS[self.network.loop](y.detach()))
+        watched = self.host(LOOPS[self.network.loop](self, y.detach()))
         return watched, nn.functional.cross_entropy(y, labels)
 
 
@@ -212,8 +254,7 @@ class Flow:
 def drawn_flow(draws: random.Random) -> Flow:
     """A flow of whatever a generator draws."""
     yes = [draws.random() < 0.5 for _ in range(7)]
-    loops = [name for name in LOOPS if IN_PLACE_BODIES or name not in IN_PLACE]
-    network = Network(yes[0], yes[1], yes[2], draws.choice(loops), yes[3], yes[4])
+    network = Network(yes[0], yes[1], yes[2], draws.choice(list(LOOPS)), yes[3], yes[4])
     optimizer = draws.choice(sorted(OPTIMIZERS))
     setup = Setup(
         network,
