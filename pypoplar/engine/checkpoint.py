@@ -9,14 +9,13 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
 from pypoplar.arrays.groups import distinct, ragged, stepped
+from pypoplar.engine.arena import LINE
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.move_lists import Moves
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import Opcode, ProgramRow, RepeatOperand, StreamOperand
-
-LINE = 64  # bytes that are copied at once: tiles' memories begin and end at multiples of it
 
 
 @define(eq=False)
