@@ -209,7 +209,7 @@ def _vector_body(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
         for _ in range(max(1, width // lanes)):
             body.instructions.append(_copy(instruction, instruction.name, reads, result, instruction.slots))
     repeats = facts.loop.most_rounds is not None and facts.loop.most_rounds // width <= facts.repeat_limit
-    body.ending = [] if repeats else list(run.ending) or [_control(facts)]
+    body.ending = [] if repeats else list(run.ending)
     return body
 
 
@@ -217,10 +217,6 @@ def _copy(instruction: Instruction, name: str, reads: Sequence[Register], result
     return Instruction(
         name, instruction.pipe, instruction.where, result, reads, slots, instruction.access, instruction.stores, needed=True
     )
-
-
-def _control(facts: LoopFacts) -> Instruction:
-    return Instruction("brnzdec", Pipe.MAIN, facts.loop.code.where, control=True, needed=True)
 
 
 def _is_aligned(facts: LoopFacts, group: PointerGroup, instruction: Instruction) -> bool:

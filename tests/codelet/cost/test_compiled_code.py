@@ -6,13 +6,14 @@ from codelet_rig import codelet_of, vertex
 from published_codelets import AlievPanfilov, Squares, compiled_code, inner_round, instructions
 
 from pypoplar.codelet.cost.compiled_code import compiled
+from pypoplar.codelet.ir.typed import IfElse, Leave, Once
 from pypoplar.target import Target
 
 TARGETS = {name: Target.of_preset(name) for name in ("ipu1", "ipu2", "bow")}
 
 
-def code_of(body, fields, *, target="ipu2", base="Vertex", head="self", **changes):
-    typed = codelet_of(vertex(body, fields=fields, base=base, head=head)).typed
+def code_of(body, fields, *, target="ipu2", base="Vertex", head="self", prelude="", **changes):
+    typed = codelet_of(vertex(body, fields=fields, base=base, head=head, prelude=prelude)).typed
     return compiled(evolve(typed, **changes), TARGETS[target])
 
 
@@ -135,6 +136,7 @@ def test_how_a_loop_goes_round(body, kind, reason):
 @pytest.mark.parametrize(("body", "reason"), [
     ("for i in range(self.n):\n    self.t += self.x[i]", "it stores to one place in every round"),
     ("t = 0.0\nfor i in range(self.n):\n    t += self.x[i]\nself.t = t", "it takes a value from round to round, such as a sum"),
+    ("k = self.t\nfor i in range(self.n):\n    self.t = k\n    self.x[i] = 1.0", "it stores to one place in every round"),
     ("for i in range(self.n):\n    self.x[i + 1] = self.x[i] * 2.0", "a round uses what the round before it stored"),
     ("for i in range(self.n):\n    self.x[i] = self.x[i + 1] * 2.0", ""),
     ("for i in range(self.n):\n    self.x[2 * i] = 1.0", "its elements do not follow each other"),
@@ -505,6 +507,35 @@ LISTINGS = {
         ],
         [None],
     ),
+    "an address that is a difference": (
+        "self.y[(self.a + 1) - self.b] = 1.0",
+        "y: Output[Vector[FLOAT]]\na: INT\nb: INT",
+        [
+            "ld32 or ld32 ld32 sub shl st32",
+        ],
+        [],
+    ),
+    "a loop that begins at a number of the vertex": (
+        "for i in range(self.n, 9):\n    self.y[i] = 1.0",
+        "y: Output[Vector[FLOAT]]\nn: INT",
+        [
+            "ld32 ld32 shl add cmp sub add cmpult brnz and shr add sub cmpeq brnz brz",
+            "or st32 brnzdec",
+        ],
+        [(2, 3)],
+    ),
+    "what a round computes behind its end is computed again behind the loop": (
+        "k = self.k\nfor i in range(9):\n    if self.x[i] > 0.0:\n        break\n    self.x[i] = math.sin(k)\n"
+        "self.y[0] = math.sin(k)",
+        "x: InOut[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nk: FLOAT",
+        [
+            "ld32 ld32 mov",
+            "ld32 less_f32 mov brz add cmp brnz",
+            "sin_f32 st32",
+            "sin_f32 ld32 st32",
+        ],
+        [None],
+    ),
     "a load behind a branch": (
         "t = 0.0\nfor i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        t += 1.0\n    t += self.x[0]\nself.y[0] = t",
         "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]",
@@ -534,3 +565,62 @@ def test_the_listing_of_each_construct(what):
     code = code_of(body, fields)
     assert [" ".join(names(run)) for run in code.runs if run.bundles] == runs
     assert [loop.price and (loop.price.width, loop.price.slots) for loop in code.loops] == loops
+
+
+def test_a_length_is_an_unsigned_number_of_32_bits():
+    loop = code_of("for i in range(len(self.x) >> 15):\n    self.x[i] = 0.0", "x: Output[Vector[FLOAT]]").loops[0]
+    assert loop.code.reason == "it may have 131,071 rounds, a repeat at most 65,536"
+
+
+@pytest.mark.parametrize(("which", "listing"), [
+    ("TABLE[self.n][1]", "ld32 setzi mul shl ld32 ld32 st32"),
+    ("TABLE[self.n][1] + WIDER[self.n][1]", "ld32 setzi mul shl ld32 setzi mul shl ld32 add_i32 ld32 st32"),
+])  # fmt: skip
+def test_rows_of_constant_tables_need_no_pointers_from_memory(which, listing):
+    tables = "TABLE = ((1, 2), (3, 4))\nWIDER = ((1, 2, 3), (4, 5, 6))"
+    code = code_of(f"self.y[0] = {which}", "y: Output[Vector[INT]]\nn: INT", prelude=tables)
+    assert [" ".join(names(run)) for run in code.runs] == [listing]
+
+
+RAY = """
+from pypoplar import Array, Record
+
+class Ray(Record):
+    kind: CHAR
+    origin: Array[FLOAT, 3]
+    hit: INT
+"""
+
+
+@pytest.mark.parametrize(("body", "listing"), [
+    ("self.rays[2].hit = 1\nself.y[0] = self.rays[2].origin[1]", "setzi ld32 st32 ld32 ld32 st32"),
+    ("self.rays[self.n].hit = self.rays[self.n].hit + 1", "ld32 ld32 mul shl ld32 add_i32 st32"),
+])  # fmt: skip
+def test_members_of_records_lie_at_offsets_that_are_known(body, listing):
+    code = code_of(body, "rays: InOut[Vector[Ray]]\ny: Output[Vector[FLOAT]]\nn: INT", prelude=RAY)
+    assert [" ".join(names(run)) for run in code.runs] == [listing]
+
+
+@pytest.mark.parametrize(("count", "reloads"), [(3, 0), (4, 0), (5, 2), (6, 4)])
+def test_main_registers_beyond_eleven_are_loaded_again_from_the_stack(count, reloads):
+    """Pointers and values of so many vectors, the variable and its step, and for a moment what the end of a round compares."""
+    fields = "".join(f"k{each}: INT\ny{each}: Output[Vector[INT]]\n" for each in range(count)) + "n: INT"
+    kept = "".join(f"k{each} = self.k{each}\n" for each in range(count))
+    stores = "".join(f"\n    self.y{each}[0] = k{each}" for each in range(count))
+    code = code_of(f"{kept}n = self.n\nfor i in range(0, 9, n):{stores}", fields)
+    assert names(deepest(code)).count("ld32 (stack)") == reloads
+
+
+def test_a_run_is_as_deep_as_there_are_loops_around_it():
+    body = "for i in range(7):\n    for j in range(7):\n        self.x[i] += self.x[j]"
+    assert [run.depth for run in code_of(body, "x: InOut[Vector[FLOAT]]").runs] == [0, 1, 2, 1, 0]
+
+
+def test_what_a_part_may_have_set_is_in_a_register_behind_it():
+    """A part that may be left early: behind it the compiler cannot take what is set at its end for a constant."""
+    typed = codelet_of(vertex("t = self.n\nif self.n > 3:\n    t = 5\nself.n = t + 1", fields="n: INT")).typed
+    (choice,) = (statement for statement in typed.body if isinstance(statement, IfElse))
+    left = IfElse(choice.condition, (Leave(),), (), choice.where)
+    body = tuple(Once((left, *choice.then)) if statement is choice else statement for statement in typed.body)
+    listing = [name for run in compiled(evolve(typed, body=body), TARGETS["ipu2"]).runs for name in names(run)]
+    assert listing == ["ld32", "less_i32", "brz", "setzi", "add_i32", "st32"]

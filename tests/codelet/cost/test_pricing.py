@@ -12,7 +12,7 @@ from written_codelets import DOT, codelet, i32
 from pypoplar import FLOAT, Engine, Graph
 from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost import scalar_prices as prices
-from pypoplar.codelet.cost.pricing import SCALAR, priced
+from pypoplar.codelet.cost.pricing import COMPILED, SCALAR, Pricing, priced
 from pypoplar.codelet.cost.scalar_prices import AddedPrices, StatementPrices
 from pypoplar.codelet.ir.typed import Apply, Literal, Local, Price, Span, SpanList, Special, TypedField
 from pypoplar.codelet.ir.walk import inner_blocks, sets, walk
@@ -21,6 +21,7 @@ from pypoplar.codelet.operations.tile_readings import READINGS
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.errors import InvalidOption
 from pypoplar.program import Execute
+from pypoplar.target import Target
 
 BODY = "t = 0.0\nfor i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        t += self.x[i] * self.x[i]\nself.out = t"
 FIELDS = "x: Input[Vector[FLOAT]]\nout: Output[FLOAT]"
@@ -215,3 +216,8 @@ WORDS = {
 def test_a_word_that_nobody_knows_is_refused_by_name_where_the_form_is_made(made, message):
     with pytest.raises(ValueError, match=message):
         made()
+
+
+def test_the_key_of_pricings_is_equal_where_their_prices_are():
+    for other in (Pricing(BOW, SCALAR), Pricing(BOW, COMPILED, (("x", "y"),)), Pricing(Target.of_preset("ipu1"), COMPILED)):
+        assert Pricing(BOW, COMPILED).key == Pricing(BOW, COMPILED).key != other.key
