@@ -13,8 +13,8 @@ from pypoplar.arrays.dtypes import Bytes, Int64s
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT
 
-# Bytes that are copied aside at once, as measured: states of an optimiser are runs of some KB on each tile, of which smaller lines take
-# longer, and larger ones have more of what lies beside.
+# Bytes that are copied aside at once, as measured: states of an optimiser are runs of some KB on each tile, which take longer in
+# smaller lines; larger ones have more of what lies beside.
 LINE = 256
 
 
