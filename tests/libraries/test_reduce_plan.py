@@ -24,6 +24,8 @@ from pypoplar.popops.reduction.reduce_plan import (
     Results,
     Spread,
     Stage,
+    _cheapest,
+    _Fronts,
     exchange_cycles,
     plan_stages,
     return_cycles,
@@ -216,3 +218,10 @@ def test_views_of_places_have_the_elements_at_these(first, gap, rows, columns, t
 def elements(vector, places):
     """The elements at places, one by one."""
     return concat([vector[place].reshape([1]) for place in places.reshape(-1).tolist()]).reshape(list(places.shape))
+
+
+@pytest.mark.parametrize(("cycles", "kept"), [(147, [1, 2]), (148, [1])])
+def test_a_beginning_that_leaves_more_and_takes_48_cycles_more_is_given_up(cycles, kept):
+    alike = np.array([8, 8])
+    fronts = _Fronts(np.array([1, 2]), alike, alike, np.array([100, cycles]), alike, alike, alike, alike)
+    assert _cheapest(fronts).partials.tolist() == kept

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, HALF, Engine, Graph, Input, IPUModel, Output, Vector, VectorList, Vertex, concat
-from pypoplar.compiler.exchange.exchange_costs import PRICES, link_cycles, price_exchange
+from pypoplar.compiler.exchange.exchange_costs import PRICES, link_cycles, pieces_of_copies, price_exchange, vertex_side_pieces
 from pypoplar.compiler.exchange.message_account import Transfers, account
+from pypoplar.compiler.exchange_plan import CopyShares, Pieces
+from pypoplar.executable.exchange_account import MESSAGE
 from pypoplar.program import Copy, Execute, Sequence, Sync, SyncType
 from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
@@ -142,7 +144,7 @@ def test_a_copy_on_a_tile_is_a_memcpy_by_the_size_of_its_atoms(type, skip, rate)
     (step,) = bench.steps(Copy(x[skip : 200 + skip], y[0:200]))
     workers = bench.device.getTarget().getNumWorkerContexts()
     assert step.exchange_cycles.sum() == 0
-    assert step.rearrange_cycles[3] == 200 * type.size // rate + PRICES.copy_slots * workers
+    assert step.rearrange_cycles[3] == 200 * type.size // rate + 35 * workers  # 35: BroadcastSelectorSelectCycles
     assert step.rearrange_cycles.sum() == step.rearrange_cycles[3]
     assert step.fixed_cycles == step.rearrange_cycles[3]
 
@@ -161,6 +163,13 @@ def test_what_arrives_beside_a_stretch_of_its_tile_is_laid_there():
     exchange = halo()
     assert exchange.exchange_cycles[2] == 2 * PRICES.message_cycles
     assert not exchange.rearrange_cycles.any()
+
+
+def test_what_lands_on_a_tile_is_no_piece_of_the_next_tile():
+    tiles, offsets, sizes, buffered = np.array([0, 1]), np.array([0, 0]), np.array([8, 4]), np.array([True, True])
+    arriving = Pieces(tiles + 2, offsets, tiles, offsets, sizes, ~buffered, buffered)
+    gathered = Pieces(tiles[:1], offsets[:1], tiles[:1], offsets[:1], sizes[:1], buffered[:1], ~buffered[:1])
+    assert vertex_side_pieces(4, arriving, gathered).tolist() == [1, 1, 0, 0]
 
 
 def test_vertices_that_want_the_same_beside_a_stretch_share_it():
@@ -256,6 +265,14 @@ def test_a_constraint_stands_for_the_links_of_its_flows():
     assert link_cycles(target.evolve(global_exchange_constraints=more), flows) == round(1000 / 1e6 * 1.85e9)
     wide = (GlobalExchangeConstraint(8e12, [GlobalExchangeFlow(0, 1)]),)
     assert link_cycles(target.evolve(global_exchange_constraints=wide), flows) == round(500 / 1e6 * 1.85e9)
+
+
+def test_what_the_last_tile_sends_is_apart_from_what_the_first_one_does():
+    """Each sends all that it has, to the other's IPU; the constraint stands for one of the ways."""
+    limits = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1)]),)
+    target = target_of(ipus=2, ipu_link_bytes_per_second=1e12, global_exchange_constraints=limits)
+    cost = priced(target, [2 * TILES - 1, 0], [0, TILES], [0, 0], [1000, 1000])
+    assert cost.global_cycles == round(1000 / 1e6 * 1.85e9)
 
 
 def test_what_stays_within_an_ipu_is_no_global_exchange():
@@ -418,6 +435,16 @@ def test_pieces_from_another_ipu_count_as_in_each_copy_alone():
     assert step.exchange_cycles[1] == 3
     twice, alone = in_one(bench, [Copy(concat([far[0:2], near]), concat([here[0:1], here[2:3], here[4:5]])), Copy(far, here[5:])])
     assert twice.exchange_cycles[1] == sum(row.exchange_cycles[1] for row in alone) == 6
+
+
+def test_pieces_of_a_copy_that_crosses_count_on_its_machine():
+    """Two machines of two IPUs; on the second one, something comes from the other IPU and something from a tile beside."""
+    messages = np.array([(2, 1, 4, 0), (2, 1, 4, 0), (TILES + 1, 1, 4, 0)], MESSAGE)
+    shares = CopyShares(messages, np.array([0, 1, 1]), np.array([4, 8]), np.array([1, 1, 1]), np.array([0, 1, 1]))
+    arrived = np.zeros(4 * TILES, np.int64)
+    arrived[[1, 2 * TILES + 1]] = 1, 2
+    pieces = pieces_of_copies(target_of(ipus=2), shares, np.array([0, 1]), arrived)
+    assert {int(tile): int(pieces[tile]) for tile in np.flatnonzero(pieces)} == {1: 1, 2 * TILES + 1: 1}
 
 
 @pytest.mark.parametrize("turned", [False, True])
