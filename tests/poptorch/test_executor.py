@@ -138,6 +138,27 @@ def test_weights_that_change_on_the_host_are_those_of_the_next_call():
     assert torch.equal(inference(x), torch.zeros(4, 3))
 
 
+class Scaled(torch.nn.Module):
+    """A product with a weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.zeros(2))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+@pytest.mark.parametrize("type", [torch.float32, torch.float16])
+def test_a_weight_that_becomes_a_zero_of_the_other_sign_is_that_of_the_next_call(type):
+    model = Scaled().to(type)
+    inference = poptorch.inferenceModel(model)
+    x = torch.ones(2, dtype=type)
+    for weights in ([0.0, 0.0], [-0.0, 0.0], [-0.0, -0.0]):
+        model.scale.data = torch.tensor(weights, dtype=type)
+        assert torch.equal(torch.signbit(inference(x)), torch.signbit(model.scale))
+
+
 def test_synthetic_data_needs_no_host():
     inference = poptorch.inferenceModel(Regression(), poptorch.Options().enableSyntheticData(True))
     assert inference(samples()[0]).shape == (4, 3)

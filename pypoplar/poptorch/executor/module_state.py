@@ -10,6 +10,7 @@ from attrs import frozen
 from pypoplar.errors import PoplarRuntimeError
 from pypoplar.poptorch.user_log import say_once
 
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by their size
 AGAIN = "since the model was compiled; make a new model"
 
 
@@ -75,5 +76,10 @@ def tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def same_values(some: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor]) -> bool:
-    """Whether tensors of the same names have the same elements."""
-    return some.keys() == others.keys() and all(torch.equal(one, others[name]) for name, one in some.items())
+    """Whether tensors of the same names have the same elements, zeros of one sign."""
+    return some.keys() == others.keys() and all(torch.equal(_bits(one), _bits(others[name])) for name, one in some.items())
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements as integers of their size, where they are floats."""
+    return tensor.view(INTEGERS[tensor.element_size()]) if tensor.is_floating_point() else tensor
