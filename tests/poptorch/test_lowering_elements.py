@@ -227,6 +227,22 @@ def test_shifts_beyond_the_width_give_what_pytorch_gives(type):
         assert torch.equal(narrow(got), narrow(wanted))
 
 
+@pytest.mark.parametrize("type", [torch.int32, torch.int16])
+def test_numbers_are_shifted_by_tensors(type):
+    by = torch.tensor([0, 3, 14], dtype=type)
+    check(of_all(lambda by: 1 << by, lambda by: -9000 >> by), by, gradients=False)
+
+
+@pytest.mark.parametrize("type", [torch.float32, torch.float16])
+def test_a_quotient_of_zero_has_the_sign_of_what_was_rounded(type):
+    a = torch.tensor([-0.0, 0.0, -0.0, 0.0, 0.3, -0.3, 1.0, -2.0, -0.0], dtype=type)
+    b = torch.tensor([3.0, -3.0, -3.0, 3.0, inf, -inf, 7.0, -7.0, inf], dtype=type)
+    for function in (lambda a, b: a // b, lambda a, b: torch.div(a, b, rounding_mode="floor")):
+        (got,) = compiled(Plain(function), (a, b), training=False).run((a, b))
+        assert torch.equal(torch.signbit(got), torch.signbit(function(a, b)))
+        assert torch.equal(got, function(a, b))
+
+
 @pytest.mark.parametrize("type", [torch.float32, torch.float16])
 def test_infinity_has_no_quotient_that_is_a_whole_number(type):
     a = torch.tensor([inf, -inf, inf, 5.0, -5.0, inf, 0.0, 7.0, -7.0, inf, nan], dtype=type)

@@ -7,6 +7,8 @@ import torch
 from poptorch_functions import of_all, random, total_of
 from poptorch_rig import check
 
+from pypoplar.poptorch import UnsupportedOperation
+
 TYPES = [torch.float32, torch.float16]
 
 
@@ -130,3 +132,22 @@ def test_counts_of_elements():
     ]
     check(of_all(*both), x, ends, gradients=False)
     check(lambda i: torch.nn.functional.one_hot(i, 5), torch.tensor([[3, 0], [1, 4]]), gradients=False)
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("include", [True, False])
+def test_the_largest_and_the_smallest_of_what_has_a_nan_are_nan(type, include):
+    """A NaN among what is scattered, or where it goes to; what it does not meet stays."""
+    a = torch.tensor([[1.0, math.nan, 3.0], [4.0, 5.0, 6.0], [math.inf, 2.0, 0.0]], dtype=type)
+    b = torch.tensor([[math.nan, 1.0, 2.0], [3.0, math.nan, 5.0], [-math.inf, 1.0, 0.0]], dtype=type)
+    places, rows = torch.tensor([[0, 1, 1], [2, 2, 0], [1, 0, 0]]), torch.tensor([0, 2, 0])
+    scattered = [lambda a, b, i, r, how=how: a.scatter_reduce(1, i, b, how, include_self=include) for how in ("amax", "amin")]
+    chosen = [lambda a, b, i, r, how=how: a.index_reduce(0, r, b, how, include_self=include) for how in ("amax", "amin")]
+    check(of_all(*scattered, *chosen), a, b, arguments=(places, rows), gradients=False)
+
+
+def test_the_median_of_no_floats_is_nan():
+    check(of_all(lambda a: a[:0].median(), lambda a: a.half()[:0].median()), torch.ones(3), gradients=False)
+    with pytest.raises(UnsupportedOperation, match="median: of no elements there is none"):
+        check(lambda a: a[:0].median(), torch.ones(3, dtype=torch.int32), gradients=False)

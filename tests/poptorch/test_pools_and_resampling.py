@@ -1,9 +1,11 @@
 """Pools, and fields made larger or smaller, give PyTorch's results and gradients."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
-from poptorch_rig import check
+from poptorch_rig import Plain, check, compiled
 
 from pypoplar.poptorch import UnsupportedOperation
 
@@ -115,3 +117,10 @@ def test_no_samples_give_none():
 def test_what_max_pools_lack_is_told(function, hint):
     with pytest.raises(UnsupportedOperation, match=hint):
         check(function, distinct(1, 2, 8, 8), gradients=False)
+
+
+def test_a_max_pool_leaves_out_nan():
+    """As PopLibs' does, and not as PyTorch's: docs/pytorch.md says so."""
+    x = torch.tensor([[[[1.0, math.nan, -3.0, math.nan], [2.0, 0.0, math.nan, -5.0]]]])
+    (got,) = compiled(Plain(lambda x: F.max_pool2d(x, 2)), (x,), training=False).run((x,))
+    assert got.tolist() == [[[[2.0, -3.0]]]]

@@ -81,7 +81,7 @@ def divide_to_whole(a: Any, b: Any, *, rounding_mode: str | None, type: ElementT
 def floor_divide(a: Any, b: Any, *, type: ElementType) -> Any:
     """The quotient rounded down. Of floats it is found from the rest, as PyTorch does: rounding does not take it beyond a whole.
 
-    Infinity leaves no rest that is a number, so its quotient is NaN.
+    Infinity leaves no rest that is a number, so its quotient is NaN. A zero has the sign of what was rounded.
     """
     zero = Const(0, type)
     rest = Rem(a, b)
@@ -92,6 +92,7 @@ def floor_divide(a: Any, b: Any, *, type: ElementType) -> Any:
     quotient = quotient - Select(Const(1.0, type), Const(0.0, type), below)
     whole = Floor(quotient)
     whole = Select(whole + 1.0, whole, quotient - whole > 0.5)
+    whole = Select(a / b * Const(0.0, type), whole, expr.Equal(quotient, Const(0.0, type)))
     return Select(a / b, whole, expr.Equal(b, Const(0, type)))
 
 

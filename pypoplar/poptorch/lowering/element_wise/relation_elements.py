@@ -126,7 +126,10 @@ def other_bits(a: Any, *, type: ElementType) -> Any:
     return Not(a) if type is BOOL else BitwiseNot(a)
 
 
-@element(aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.__lshift__.Tensor, aten.__lshift__.Scalar)
+@element(
+    aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Scalar_Tensor,
+    aten.__lshift__.Tensor, aten.__lshift__.Scalar,
+)  # fmt: skip
 def shifted_up(a: Any, b: Any) -> Any:
     """Shifts by 32 and more leave 0, and so do negative ones; narrower types are cut from 32 bits."""
     if isinstance(b, Const):
@@ -135,7 +138,10 @@ def shifted_up(a: Any, b: Any) -> Any:
     return Select(expr.Shl(a, Select(b, Const(0, INT), possible)), Const(0, INT), possible)
 
 
-@element(aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.__rshift__.Tensor, aten.__rshift__.Scalar)
+@element(
+    aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.bitwise_right_shift.Scalar_Tensor,
+    aten.__rshift__.Tensor, aten.__rshift__.Scalar,
+)  # fmt: skip
 def shifted_down(a: Any, b: Any) -> Any:
     """Shifts by 31 and more leave the sign, and so do negative ones."""
     most = Const(BITS - 1, INT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import inf, nan, prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.expr import Cast, Const, Max, Select, _1, _2, _3
+from pypoplar.graph.views import concat
+from pypoplar.popops.expr import Cast, Const, IsNaN, Max, NotEqual, Select, _1, _2, _3
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.rows import Combining, put_rows, row_numbers, taken_rows
@@ -118,7 +119,10 @@ def combined_rows(at: GraphLowering, table: Tensor, numbers: Tensor, rows: Tenso
         table = put_rows(at, table, numbers, number(at, start, rows.shape(), type), Combining.REPLACE)
     if reduce != "mean":
         how = {"sum": Combining.ADD, "prod": Combining.MULTIPLY}.get(reduce, Combining.MAX)
-        result = put_rows(at, table, numbers, rows, how)
+        if how is Combining.MAX and type in FLOATS:
+            result = _largest_rows(at, table, numbers, rows)
+        else:
+            result = put_rows(at, table, numbers, rows, how)
         return mapped(at, -_1, result) if reduce == "amin" else result
     worked = FLOAT if type in FLOATS else INT
     total = put_rows(at, as_type(at, table, worked), numbers, as_type(at, rows, worked), Combining.ADD)
@@ -127,10 +131,17 @@ def combined_rows(at: GraphLowering, table: Tensor, numbers: Tensor, rows: Tenso
     many = Max(_2, Const(1, INT))
     if worked is FLOAT:
         return mapped(at, Cast(_1 / Cast(many, FLOAT), type), total, counts)
-    below = Select(
-        Const(1, INT), Const(0, INT), popops.expr.And(_1 < Const(0, INT), popops.expr.NotEqual(_1 % many, Const(0, INT)))
-    )
+    below = Select(Const(1, INT), Const(0, INT), popops.expr.And(_1 < Const(0, INT), NotEqual(_1 % many, Const(0, INT))))
     return as_type(at, mapped(at, _1 / many - below, total, counts), type)
+
+
+def _largest_rows(at: GraphLowering, table: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
+    """The largest of floats, and NaN where there is one among them, which the device's maximum leaves out: marks go beside them."""
+    marked = [concat([one, mapped(at, Cast(IsNaN(_1), one.elementType()), one)], 1) for one in (table, rows)]
+    both = put_rows(at, marked[0], numbers, marked[1], Combining.MAX)
+    width = table.dim(1)
+    lacking = NotEqual(_2, Const(0.0, table.elementType()))
+    return mapped(at, Select(Const(nan), _1, lacking), both.slice(0, width, 1), both.slice(width, 2 * width, 1))
 
 
 # slices of a dimension

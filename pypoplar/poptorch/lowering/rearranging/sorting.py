@@ -97,6 +97,8 @@ def median_of_all(at: GraphLowering, input: fx.Node) -> Tensor:
     tensor = at.tensor(input)
     flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
     if not flat.numElements():
+        if tensor.elementType() in FLOATS:
+            return at.constant(Constant(np.array(np.nan, tensor.elementType().dtype)))
         raise UnsupportedOperation("median: of no elements there is none")
     middle = (flat.numElements() - 1) // 2
     value = best(at, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
