@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from changed_files import NothingToCompare, changed_files
 from changed_option import named
 from changed_tests import EVERYTHING, ON_THE_WHOLE, READ, READ_BY, READ_BY_NOBODY, TESTED_IN, ChangedTests
 from floors import FLOOR
+from git_commands import git, need_git, own_settings
 
 ROOT = Path(__file__).parents[1]
 PROJECT = ChangedTests(ROOT)
@@ -60,15 +60,7 @@ TESTS = sorted(path for path in SMALL if Path(path).name.startswith("test_"))
 
 @pytest.fixture(autouse=True)
 def own_git(monkeypatch):
-    """Nothing of the user's settings, or of a hook that runs the tests."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-def git(folder, *words):
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True, capture_output=True)
+    own_settings(monkeypatch)
 
 
 def write(folder, files):
@@ -92,8 +84,7 @@ def house(tmp_path):
 @pytest.fixture
 def repository(house):
     """The small house, all of it committed."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
+    need_git()
     git(house, "init", "-q")
     git(house, "add", "-A")
     git(house, "commit", "-q", "-m", "first")
@@ -229,8 +220,7 @@ def test_a_revision_that_does_not_exist_is_refused(repository):
 
 
 def test_without_a_repository_or_a_commit_it_is_said_that_there_is_nothing_to_compare_with(house):
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
+    need_git()
     code, _, passed, error = run(house, "--changed")
     assert f"ERROR: --changed: {house} is not in a repository of git" in error
     assert (code, passed) == (4, [])

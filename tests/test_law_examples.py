@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from git_commands import git
 from law_examples import commit_seed
 
 TESTS = Path(__file__).parent
@@ -85,12 +86,6 @@ def test_every_seed_draws_examples_of_its_own_and_is_printed(tmp_path):
     first, second = (drawn(tmp_path, "ci", PYPOPLAR_SEED=seed) for seed in ("471340e", "12"))
     assert laws(first) != laws(second)
     assert "Laws were drawn with HYPOTHESIS_PROFILE=ci PYPOPLAR_SEED=471340e" in first
-
-
-def git(folder, *arguments):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 def test_a_commit_is_a_seed_and_where_there_is_none_a_word_is(tmp_path, monkeypatch):
