@@ -36,12 +36,13 @@ def test_a_room_has_its_modules_and_the_tests_of_its_folder():
     assert folders_of_tests(ROOT, liveness) == ["tests/compiler"]
     assert folders_of_tests(ROOT, "pypoplar/codelet/cost/bundles.py") == ["tests/codelet", "tests/model"]
     assert folders_of_tests(ROOT, "pypoplar/popops/reduction/reduce_plan.py") == ["tests/libraries"]
+    assert folders_of_tests(ROOT, "pypoplar/braces.py") == ["tests/test_sets.py"]
     assert folders_of_tests(ROOT, "pypoplar/tracebacks.py") == ["tests/test_tracebacks.py"]
     for unknown in ("compiler/lifetime", "pypoplar", ""):
         with pytest.raises(UnknownRoom, match="is no room and no module"):
             modules_of(ROOT, unknown)
     with pytest.raises(UnknownRoom, match="name them with --tests"):
-        folders_of_tests(ROOT, "pypoplar/braces.py")
+        folders_of_tests(ROOT, "pypoplar/lattices.py")
 
 
 def test_drawn_places_are_spread_evenly_and_the_same_for_a_seed():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from changed_tests import TESTED_IN
+
 PACKAGE = "pypoplar"
 PRICED = ("pypoplar/codelet/cost/", "pypoplar/compiler/exchange/")  # whose figures tests/model holds against published ones
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand")  # whose tests lie in one folder
 
 
 class UnknownRoom(Exception):
@@ -29,8 +30,8 @@ def modules_of(root: Path, name: str) -> list[str]:
 def folders_of_tests(root: Path, module: str) -> list[str]:
     """The tests of a module's room, as paths from `root`."""
     room = Path(module).relative_to(PACKAGE).parts[0].removesuffix(".py")
-    folder = root / "tests" / ("libraries" if room in LIBRARIES else room)
-    found = [folder] if folder.is_dir() else sorted((root / "tests").glob(f"test_{room}*.py"))
+    known = [root / "tests" / place for place in TESTED_IN.get(room, (room,))]
+    found = [place for place in known if place.exists()] or sorted((root / "tests").glob(f"test_{room}*.py"))
     if module.startswith(PRICED):
         found += [root / "tests" / "model"]
     if not found:
