@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from line_model import Line, batch
 from torch import nn
 
 from pypoplar import poptorch
@@ -17,24 +18,6 @@ from pypoplar.poptorch.update.host_state import HostState
 def few_tiles(monkeypatch):
     """A small machine, which is compiled for quickly."""
     monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 4)
-
-
-class Line(nn.Module):
-    """A layer and its loss."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = nn.Linear(4, 3)
-        self.unused = nn.Parameter(torch.ones(2))
-
-    def forward(self, x, labels):
-        return nn.functional.cross_entropy(self.layer(x), labels)
-
-
-def batch(call, dtype=torch.float32, samples=6):
-    generator = torch.Generator().manual_seed(call)
-    return torch.randn(samples, 4, generator=generator).to(dtype), torch.randint(0, 3, (samples,), generator=generator)
 
 
 def pytorch_steps(model, optimizer, calls):
@@ -54,7 +37,7 @@ def adam(model, **settings):
 
 
 def test_states_of_pytorchs_optimisers_go_to_the_host_and_back():
-    model = Line()
+    model = Line(unused=True)
     other = copy.deepcopy(model)
     optimizer, theirs = adam(model, amsgrad=True), adam(other, amsgrad=True)
     training = poptorch.trainingModel(model, optimizer=optimizer)
@@ -81,7 +64,7 @@ def test_states_of_pytorchs_optimisers_go_to_the_host_and_back():
     training(*batch(4))
     pytorch_steps(other, theirs, [4])
     same(model, other)
-    fresh.load_state_dict(adam(Line(), amsgrad=True).state_dict())  # as before the first step
+    fresh.load_state_dict(adam(Line(unused=True), amsgrad=True).state_dict())  # as before the first step
     training(*batch(5))
     last = adam(other, amsgrad=True)
     pytorch_steps(other, last, [5])
@@ -90,7 +73,7 @@ def test_states_of_pytorchs_optimisers_go_to_the_host_and_back():
 
 @pytest.mark.parametrize("optim", [torch.optim, poptorch.optim])
 def test_a_loaded_state_is_that_of_the_object_before_the_next_step_too(optim):
-    model = Line()
+    model = Line(unused=True)
     optimizer = optim.Adam(model.parameters(), lr=0.05)
     training = poptorch.trainingModel(model, optimizer=optimizer)
     training(*batch(0))
@@ -111,7 +94,7 @@ def alike(one, other):
 
 
 def test_what_the_object_has_from_the_device_is_not_written_back(monkeypatch):
-    model, written = Line(), []
+    model, written = Line(unused=True), []
     optimizer = adam(model)
     training = poptorch.trainingModel(model, optimizer=optimizer)
     training(*batch(0))
@@ -127,7 +110,7 @@ def test_what_the_object_has_from_the_device_is_not_written_back(monkeypatch):
 
 
 def test_betas_of_pytorchs_optimisers_are_constants_of_the_program():
-    model = Line()
+    model = Line(unused=True)
     optimizer = adam(model, betas=(0.8, 0.9))
     training = poptorch.trainingModel(model, optimizer=optimizer)
     training(*batch(0))
@@ -137,7 +120,7 @@ def test_betas_of_pytorchs_optimisers_are_constants_of_the_program():
 
 
 def test_steps_on_the_host_go_on_on_the_device():
-    model = Line()
+    model = Line(unused=True)
     other = copy.deepcopy(model)
     optimizer, theirs = adam(model), adam(other)
     pytorch_steps(model, optimizer, range(2))
@@ -148,7 +131,7 @@ def test_steps_on_the_host_go_on_on_the_device():
 
 
 def test_states_of_poptorchs_optimisers_are_named():
-    model = Line()
+    model = Line(unused=True)
     optimizer = poptorch.optim.AdamW(model.parameters(), lr=0.05)
     training = poptorch.trainingModel(model, optimizer=optimizer)
     training(*batch(0))
@@ -159,7 +142,7 @@ def test_states_of_poptorchs_optimisers_are_named():
     ]
     assert list(saved[0]["ipu_param"].values()) == [1]
     training(*batch(1))
-    again = Line()
+    again = Line(unused=True)
     again.load_state_dict(saved[1])
     loaded = poptorch.optim.AdamW(again.parameters(), lr=0.05)
     loaded.load_state_dict(saved[0])
@@ -172,7 +155,7 @@ def test_states_of_poptorchs_optimisers_are_named():
 
 
 def test_numbers_change_without_compilation_where_they_are_variable(caplog):
-    model = Line()
+    model = Line(unused=True)
     other = copy.deepcopy(model)
     make = {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.1, "loss_scaling": 8.0}
     optimizer = poptorch.optim.SGD(model.parameters(), **make)
@@ -210,7 +193,7 @@ def test_numbers_change_without_compilation_where_they_are_variable(caplog):
 
 
 def test_losses_of_halves_are_scaled_and_gradients_not_lost():
-    model = Line().half()
+    model = Line(unused=True).half()
     optimizer = poptorch.optim.SGD(model.parameters(), lr=1.0, loss_scaling=1024.0)
     small = poptorch.trainingModel(model, optimizer=optimizer)
     x, labels = batch(0, torch.float16)
@@ -257,16 +240,16 @@ def test_tied_and_frozen_parameters_and_those_of_no_group():
 
 
 def test_optimisers_that_make_no_sense_for_a_model():
-    model = Line()
+    model = Line(unused=True)
     with pytest.raises(InvalidOption, match=r"SGD updates 3 of 3 tensors .* of shape \(2,\) in parameter group 0"):
-        poptorch.trainingModel(model, optimizer=torch.optim.SGD(Line().parameters(), lr=0.1))(*batch(0))
+        poptorch.trainingModel(model, optimizer=torch.optim.SGD(Line(unused=True).parameters(), lr=0.1))(*batch(0))
     with pytest.raises(MissingFeature, match="Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB"):
         poptorch.trainingModel(model, optimizer=torch.optim.Adagrad(model.parameters()))(*batch(0))
 
 
 @pytest.mark.parametrize("optim", [torch.optim, poptorch.optim])
 def test_a_new_model_goes_on_with_an_optimisers_states(optim):
-    model = Line()
+    model = Line(unused=True)
     other = copy.deepcopy(model)
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for call in range(3):

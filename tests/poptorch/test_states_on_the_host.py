@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 import torch
-from torch import nn
+from line_model import Line, batch
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption, MissingFeature
@@ -17,23 +17,6 @@ from pypoplar.errors import InvalidOption, MissingFeature
 def few_tiles(monkeypatch):
     """A small machine, which is compiled for quickly."""
     monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 4)
-
-
-class Line(nn.Module):
-    """A layer and its loss."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = nn.Linear(4, 3)
-
-    def forward(self, x, labels):
-        return nn.functional.cross_entropy(self.layer(x), labels)
-
-
-def batch(call):
-    generator = torch.Generator().manual_seed(call)
-    return torch.randn(6, 4, generator=generator), torch.randint(0, 3, (6,), generator=generator)
 
 
 def sgd(optim):
