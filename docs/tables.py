@@ -167,6 +167,10 @@ QUERIES = {
     "The ten steps that cost the most": """
 SELECT name, type, executions, cycles, ROUND(100.0 * cycles / (SELECT SUM(cycles) FROM step_total), 1) AS percent
 FROM step_total ORDER BY cycles DESC LIMIT 10;""",
+    "The lines of your program that cost the most": """
+SELECT place, COUNT(*) AS steps, SUM(cycles) AS cycles
+FROM step_total JOIN step USING (step) JOIN made_at ON kind = 'program' AND number = program
+GROUP BY place ORDER BY cycles DESC LIMIT 10;""",
     "Cycles of each run": """
 SELECT run, name, runs, cycles, cycles / clock_frequency AS seconds FROM run_total, target;""",
     "Where the cycles go": """

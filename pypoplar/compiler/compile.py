@@ -13,6 +13,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.freed_memory import give_back
 from pypoplar.braces import ordered
+from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.compiler.build_memory import BuildMemory
 from pypoplar.compiler.check.certain_races import find_worker_races
 from pypoplar.compiler.check.connected_regions import collect_regions
@@ -48,7 +49,7 @@ from pypoplar.compiler.memory.tile_memory import UsedVertices, find_shortage, me
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
 from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.graph_facts import Counts, VertexNames
+from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
@@ -298,6 +299,7 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
             tuple((location.file, location.line, location.function) for location in frozen.locations),
         ),
         variable_names=frozen.variables.names,
+        made_at=MadeAt(line_texts(frozen.variables.locations), line_texts(frozen.compute_set_locations)),
         floating_point_checks=lowering.sets_floating_point or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),

@@ -34,6 +34,11 @@ def elements_of_variable(graph: FrozenGraph, begin: int, end: int) -> str:
     return f"elements [{begin - first}:{min(end, stop) - first}) of variable '{graph.variables.names[variable]}'"
 
 
+def variable_made(graph: FrozenGraph, variable: int) -> str:
+    """``variable 'y' was made at model.py:12``."""
+    return f"variable {graph.variables.names[variable]!r} was made at {line_text(graph.variables.locations[variable])}"
+
+
 def vertex_location(graph: FrozenGraph, vertex: int) -> str:
     return line_text(graph.locations[int(graph.vertices.location[vertex])])
 
@@ -54,6 +59,11 @@ def field_name(graph: FrozenGraph, vertex: int, field: int, row: int = -1) -> st
 
 def compute_set_name(graph: FrozenGraph, vertex: int) -> str:
     return f"compute set '{graph.compute_sets[int(graph.vertices.compute_set[vertex])]}'"
+
+
+def compute_set_made(graph: FrozenGraph, vertex: int) -> str:
+    """``the compute set was made at model.py:20``: that of a vertex."""
+    return f"the compute set was made at {line_text(graph.compute_set_locations[int(graph.vertices.compute_set[vertex])])}"
 
 
 def and_others(graph: FrozenGraph, vertices: Iterable[int]) -> str:

@@ -27,7 +27,7 @@ from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, ExchangeShare, NamedExchange
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.graph_facts import Counts, VertexNames
+from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_use import TileMemory
@@ -46,6 +46,7 @@ PARTS: tuple[type, ...] = (
     HostTensor,
     Image,
     Lives,
+    MadeAt,
     Moves,
     NamedExchange,
     RemotePlan,

@@ -16,7 +16,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Kind
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import NamedExchange
-from pypoplar.executable.graph_facts import Counts, VertexNames
+from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_layout import MemoryLayout
@@ -80,6 +80,7 @@ class Executable:
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]
+    made_at: MadeAt
     floating_point_checks: bool  # whether native code looks for floating-point exceptions
     touch_bytes: int  # that the marks of `Touches` take
     touches: Touches | None

@@ -27,3 +27,11 @@ class VertexNames:
     location: Int64s  # [vertices]: index into `locations`
     tile: Int64s  # [vertices], -1 for none
     locations: tuple[tuple[str, int, str], ...]  # file, line, function
+
+
+@frozen(eq=False)
+class MadeAt:
+    """The user's lines that made what reports name, each ``file:line``. Programs have theirs in the tree and in steps."""
+
+    variables: tuple[str, ...]
+    compute_sets: tuple[str, ...]

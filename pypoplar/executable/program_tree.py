@@ -18,6 +18,7 @@ class ProgramTree:
     type: tuple[str, ...]  # "Sequence", "Repeat", ...: libpva's program types, or the program's class
     name: tuple[str, ...]
     detail: tuple[str, ...]  # in words: "100 times"
+    made_at: tuple[str, ...]  # the user's line, file:line; empty for what no line made
     step: Int64s  # the static step that the node is, or `NOTHING`
     first_child: Int64s  # [nodes + 1]: where the node's children begin in the next
     child: Int64s  # numbers of nodes, each less than its parent's

@@ -33,6 +33,7 @@ class StaticStep:
     rearrange_cycles: Int64s = field(factory=_nothing)  # [tiles] or empty: copies on the tile before or after the exchange
     global_exchange_cycles: int = 0  # between IPUs, the same for all tiles
     exchange_pieces: Int64s = field(factory=_nothing)  # [tiles] or empty: contiguous pieces that each port handles in one direction
+    made_at: str = ""  # the user's line that made the program: file:line
     waits: bool = True  # until all tiles have come to it; else each tile goes on with it when it is done with what was before
 
     @property

@@ -40,6 +40,7 @@ def freeze(
         mapping=mapped,
         codelets=codelets,
         compute_sets=tuple(vertices.set_names),
+        compute_set_locations=vertices.locations.all_of(vertices.set_locations),
         vertices=rows,
         edges=edges,
         state=state,

@@ -112,6 +112,7 @@ class FrozenGraph:
     mapping: FrozenMapping
     codelets: tuple[Codelet, ...]
     compute_sets: tuple[str, ...]  # debug names, unique
+    compute_set_locations: tuple[Location, ...]  # where they were made
     vertices: FrozenVertices
     edges: FrozenEdges
     state: FrozenState

@@ -768,7 +768,8 @@ class Graph(ShownInNotebooks):
             Empty; `addVertex` fills it and `program.Execute` runs it.
         """
         self._watch.work(self.holdings)
-        return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
+        number = self._vertices.add_set(self._scope.named(name, "computeSet"), self._locations.note())
+        return ComputeSet(self._vertices, number)
 
     @swift
     def addVertex(

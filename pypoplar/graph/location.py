@@ -8,6 +8,7 @@ small number, and the readable `Location` is made only when somebody asks for it
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from types import CodeType, FrameType
 
 from pypoplar.codelet.ir.terms import Location
@@ -57,6 +58,11 @@ class LocationTable:
     def location(self, number: int) -> Location:
         """The line with this number."""
         return location_of(*self._places[number])
+
+    def all_of(self, numbers: Iterable[int]) -> tuple[Location, ...]:
+        """The lines with these numbers, each made once: a loop makes many things at one line."""
+        made: dict[int, Location] = {}
+        return tuple(made[number] if number in made else made.setdefault(number, self.location(number)) for number in numbers)
 
     def __len__(self) -> int:
         return len(self._places)

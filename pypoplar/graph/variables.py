@@ -102,7 +102,7 @@ class Variables:
             names=tuple(self.names),
             types=tuple(self.types),
             shapes=tuple(self.shapes),
-            locations=tuple(self.locations.location(number) for number in self.location),
+            locations=self.locations.all_of(self.location),
             first=np.array(self.first, np.int64),
             constants=dict(self.constants),
             initial=tuple(self.initial),

@@ -235,6 +235,7 @@ class VertexTable:
         "kinds",
         "locations",
         "rows",
+        "set_locations",
         "set_names",
         "state",
         "tile",
@@ -252,14 +253,17 @@ class VertexTable:
         self.state = StateTable()
         self.estimates = EstimateTable()
         self.set_names: list[str] = []
+        self.set_locations: list[int] = []  # numbers of the lines that made them
         self._names = Names()
 
-    def add_set(self, name: str) -> int:
-        """A new compute set, by its number; its name is made unique."""
+    def add_set(self, name: str, location: int) -> int:
+        """A new compute set, by its number, made at a line; its name is made unique."""
         given = self._names.give(name)
         try:
             self.set_names.append(given)
+            self.set_locations.append(location)
         except MemoryError:
+            del self.set_names[len(self.set_locations) :]
             self._names.take_back(given)
             raise
         return len(self.set_names) - 1

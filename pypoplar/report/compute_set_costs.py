@@ -24,6 +24,7 @@ class ComputeSetCost:
     flops: int
     memory_bytes: int
     vertices: Mapping[str, int] = field(factory=dict)
+    made_at: str = ""  # the user's line, file:line
 
     @property
     def balance(self) -> float:
@@ -64,6 +65,7 @@ def compute_sets(execution: Execution) -> list[ComputeSetCost]:
             flops=sum(step.flops for step in steps),
             memory_bytes=sum(step.memory_bytes for step in steps),
             vertices=steps[0].program.vertices if steps[0].program is not None else {},
+            made_at=steps[0].program.computeset.made_at if steps[0].program and steps[0].program.computeset else "",
         )
         for name, steps in by_name.items()
     ]

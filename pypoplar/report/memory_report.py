@@ -232,6 +232,8 @@ class Variable:
         The first static step at which it lives; -1 where it is always live, or no step uses it.
     end:
         The step after the last at which it lives; -1 likewise.
+    made_at:
+        The line of the user's code that made it, ``file:line``; empty where none did, or it is not known.
     """
 
     name: str
@@ -239,6 +241,7 @@ class Variable:
     always_live: bool
     begin: int = -1
     end: int = -1
+    made_at: str = ""
 
 
 @frozen(eq=False, repr=False)
@@ -267,6 +270,8 @@ class LoweredVariables(Sequence[Variable]):
         [rows] The number of a tile.
     bytes:
         [rows] What the variable takes there.
+    made_at:
+        Lines of the user's code that made them, ``file:line`` or empty; no entries where they are not known.
     """
 
     names: tuple[str, ...] = ()
@@ -277,6 +282,7 @@ class LoweredVariables(Sequence[Variable]):
     first: Int64s = field(factory=lambda: np.zeros(1, np.int64))
     tile: Int64s = field(factory=nothing)
     bytes: Int64s = field(factory=nothing)
+    made_at: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -298,7 +304,8 @@ class LoweredVariables(Sequence[Variable]):
             size = int(self.bytes[self.first[number] : self.first[number + 1]].sum())
         lives = slice(int(self.first_life[number]), int(self.first_life[number + 1]))
         begin, end = (int(self.life_begin[lives].min()), int(self.life_end[lives].max())) if lives.start < lives.stop else (-1, -1)
-        return Variable(self.names[number], size, bool(self.always[number]), begin, end)
+        made_at = self.made_at[number] if self.made_at else ""
+        return Variable(self.names[number], size, bool(self.always[number]), begin, end, made_at)
 
     @property
     def allBriefVars(self) -> tuple[Variable, ...]:

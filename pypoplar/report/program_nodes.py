@@ -36,12 +36,15 @@ class ComputeSet:
         Its debug name.
     vertices:
         Its vertex types, with how many vertices there are of each.
+    made_at:
+        The line of the user's code that made it, ``file:line``; empty where it is not known.
     ran:
         By static step that executes it: compute cycles by tile, of all runs.
     """
 
     name: str
     vertices: tuple[VertexInstances, ...] = ()
+    made_at: str = ""
     ran: dict[int, Int64s] = field(init=False, factory=dict, eq=False, repr=False)  # by step: compute cycles by tile, of all runs
 
     @property
@@ -53,6 +56,11 @@ class ComputeSet:
         """Compute cycles of each tile in all executions of the compute set, int64 [tiles]; empty while it has not run."""
         total: Int64s = np.sum(list(self.ran.values()), 0) if self.ran else np.zeros(0, np.int64)
         return total
+
+
+def short_place(place: str) -> str:
+    """``model.py:12`` of a line's ``file:line``, as tables and texts show it."""
+    return place.replace("\\", "/").rpartition("/")[2]
 
 
 SHOWN = 100  # programs that a repr writes out
@@ -83,6 +91,8 @@ class Program(ShownInNotebooks):
         More of it in words: "100 times".
     computeset:
         The compute set that it executes.
+    made_at:
+        The line of the user's code that made the program, ``file:line``; empty where no line did, or it is not known.
     """
 
     name: str
@@ -91,6 +101,7 @@ class Program(ShownInNotebooks):
     step: int = -1
     detail: str = ""
     computeset: ComputeSet | None = field(default=None)
+    made_at: str = ""
 
     def __eq__(self, other: object) -> bool:
         """Whether both trees are equal node by node, however deep they are and whatever stands in several places."""
@@ -112,7 +123,7 @@ class Program(ShownInNotebooks):
 
     def _itself(self) -> tuple[object, ...]:
         """What the node is, without what it consists of."""
-        return (self.name, self.type, self.step, self.detail, self.computeset, len(self.children))
+        return (self.name, self.type, self.step, self.detail, self.computeset, self.made_at, len(self.children))
 
     @property
     def vertices(self) -> Mapping[str, int]:

@@ -235,7 +235,7 @@ def test_what_steps_share_is_kept_once():
     assert len(often.exchanges) == 400
     opened = Opened(saved(often))
     assert opened.arrays["exchanges.account.bytes_sent"].size <= 2 * 16
-    assert len(opened.head["texts"]) == 2 + 3  # three of the program tree
+    assert len(opened.head["texts"]) == 3 + 4  # four of the program tree
     assert len(saved(often)) < 2 * once
     loaded = load(saved(often))
     assert loaded.exchanges[2].account.bytes_sent is loaded.exchanges[0].account.bytes_sent

@@ -124,12 +124,12 @@ def twice_a_step(damaged: Opened) -> None:
     steps[second] = steps[first]
 
 
-def other_texts(name: str) -> Change:
-    """One text more for the nodes of the tree."""
+def other_texts(name: str, part: str = "tree") -> Change:
+    """One text more for the nodes of the tree, or in another part."""
 
     def change(damaged: Opened) -> None:
-        damaged.head["texts"].append([*damaged.head["texts"][damaged.tree["tree"][name]], "more"])
-        damaged.tree["tree"][name] = len(damaged.head["texts"]) - 1
+        damaged.head["texts"].append([*damaged.head["texts"][damaged.tree[part][name]], "more"])
+        damaged.tree[part][name] = len(damaged.head["texts"]) - 1
 
     return change
 
@@ -216,6 +216,9 @@ OF_THE_PROGRAM: Damages = {
     "entry_streams told": on("control", put_leaf("entry_streams", 0, [])),
     "tree.name": on("control", other_texts("name")),
     "tree.detail": on("control", other_texts("detail")),
+    "tree.made_at": on("control", other_texts("made_at")),
+    "made_at.variables": on("control", other_texts("variables", "made_at")),
+    "made_at.compute_sets": on("control", other_texts("compute_sets", "made_at")),
     "tree.child order": on("control", tree_parent),
     "tree.step leaves": on("control", inner_step),
     "tree.step once": on("control", twice_a_step),

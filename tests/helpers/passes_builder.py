@@ -176,6 +176,7 @@ class Builder:
             ),
             state=self.state(),
             estimates=FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),
+            compute_set_locations=tuple(Location("sets.py", 10 + number, "build") for number in range(len(self.compute_sets))),
             locations=tuple(self.locations),
         )
 

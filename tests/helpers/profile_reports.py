@@ -86,12 +86,13 @@ def arrays(draw: st.DrawFn, length: int, dtype: Any = np.int64, most: int = 1 <<
 @st.composite
 def program_trees(draw: st.DrawFn, steps: int) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
     """Program trees and the leaves that are the static steps; a part may be there in several places, once or twice over."""
-    sets = st.builds(ComputeSet, names, st.lists(st.builds(VertexInstances, names, counts), max_size=3).map(tuple))
+    sets = st.builds(ComputeSet, names, st.lists(st.builds(VertexInstances, names, counts), max_size=3).map(tuple), names)
     kinds = st.sampled_from(["OnTileExecute", "DoExchange", "StreamCopy", "Sync"])
     known: dict[ComputeSet, ComputeSet] = {}  # equal ones are one object, as in every report of a run
     one_set = sets.map(lambda compute_set: known.setdefault(compute_set, compute_set))
     leaves = [
-        draw(st.builds(Program, names, kinds, st.just(()), st.just(step), names, st.none() | one_set)) for step in range(steps)
+        draw(st.builds(Program, names, kinds, st.just(()), st.just(step), names, st.none() | one_set, names))
+        for step in range(steps)
     ]
     programs = [*leaves, Program("", "Sequence")]
     for _ in range(draw(st.integers(0, 5))):
@@ -113,7 +114,11 @@ def lowered_variables(draw: st.DrawFn, tiles: int, steps: int) -> LoweredVariabl
     begin, end = np.array(bounds, np.int64).reshape(-1, 2).T.copy()
     total = int(first[-1])
     where = (arrays(draw, total, most=tiles), arrays(draw, total)) if tiles else (np.zeros(0, np.int64),) * 2
-    return LoweredVariables(tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, *where)
+    places = tuple(draw(names) for _ in rows)
+    made_at = places if any(places) else ()
+    return LoweredVariables(
+        tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, *where, made_at
+    )
 
 
 @st.composite
@@ -280,10 +285,10 @@ def full_lines() -> LineProfile:
 def full_report(name: str = "engine") -> Report:
     """A report with rows in every table of a profile file: 4 tiles, 3 steps, 2 runs and the rest of them."""
     tiles = 4
-    multiply = ComputeSet("multiply", (VertexInstances("Multiply<float>", 8), VertexInstances("Zero", 1)))
+    multiply = ComputeSet("multiply", (VertexInstances("Multiply<float>", 8), VertexInstances("Zero", 1)), "model.py:12")
     leaves = (
         Program("gather", "DoExchange", (), 0),
-        Program("multiply", "OnTileExecute", (), 1, "", multiply),
+        Program("multiply", "OnTileExecute", (), 1, "", multiply, "model.py:20"),
         Program("out", "StreamCopy", (), 2),
     )
     shared = Program("step", "Sequence", leaves[:2])
@@ -343,6 +348,7 @@ def full_report(name: str = "engine") -> Report:
         np.array([0, 1, 3, 0]),
         np.array([300, 300, 100, 100]),
     )
+    variables = evolve(variables, made_at=("model.py:3", ""))
     exchange = ExchangeReport("gather", "copy", 0, np.array([2, 2], np.int32), np.array([0, 3], np.int32), np.array([32, 32]))
     compilation = Compilation(
         ReportTarget("ipu2", 1, tiles, 1 << 19, 1e9, 6, 1, "tiny", {"float": 16.0}, 16),

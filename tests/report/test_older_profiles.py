@@ -24,6 +24,12 @@ def older(tmp_path):
     return unpacked(3, tmp_path)
 
 
+@pytest.fixture(params=sorted(UPGRADES))
+def any_older(request, tmp_path):
+    """The same of each older version."""
+    return unpacked(request.param, tmp_path)
+
+
 def unpacked(version, folder):
     path = folder / "older.pop"
     path.write_bytes(gzip.decompress((FILES / f"profile_version_{version}.pop.gz").read_bytes()))
@@ -69,11 +75,22 @@ def test_the_commands_show_an_older_profile(older, tmp_path):
     assert older.read_bytes() == before
 
 
-def test_an_older_profile_that_is_damaged_is_refused(older):
-    with closing(sqlite3.connect(older)) as database, database:
+def test_profiles_from_before_lines_of_the_host_were_kept_name_none(any_older, tmp_path):
+    report = pva.openReport(any_older)
+    places = {program.made_at for root in report.compilation.programs for program in root.nodes()}
+    assert places | {variable.made_at for variable in report.compilation.loweredVariables} == {""}
+    pva.save_report(report, tmp_path / "again.pop")
+    assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
+    text = CliRunner().invoke(main, ["summary", str(any_older), "--steps"])
+    assert "on the host" not in text.output
+    assert CliRunner().invoke(main, ["report", str(any_older)]).exit_code == 0
+
+
+def test_an_older_profile_that_is_damaged_is_refused(any_older):
+    with closing(sqlite3.connect(any_older)) as database, database:
         database.execute("DROP TABLE trace_event")
     with pytest.raises(FileLoadError, match="damaged: it has no table trace_event"):
-        pva.openReport(older)
+        pva.openReport(any_older)
 
 
 @pytest.mark.parametrize("version", sorted(UPGRADES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal as OneOf
 from typing import get_args
 
@@ -27,6 +28,12 @@ class Location:
 def line_text(location: Location) -> str:
     """``file:line``, as messages show it."""
     return f"{location.file}:{location.line}"
+
+
+def line_texts(locations: Sequence[Location]) -> tuple[str, ...]:
+    """``file:line`` of each; equal objects share a text."""
+    made: dict[int, str] = {}
+    return tuple(made.get(id(location)) or made.setdefault(id(location), line_text(location)) for location in locations)
 
 
 def exactly(value: object) -> object:

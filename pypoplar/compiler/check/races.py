@@ -11,7 +11,17 @@ import numpy as np
 
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
-from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
+from pypoplar.compiler.wording import (
+    compute_set_made,
+    compute_set_name,
+    counted,
+    elements_of_variable,
+    field_name,
+    variable_made,
+    variable_of,
+    vertex_location,
+    vertex_name,
+)
 from pypoplar.errors import GraphCycleError
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -67,8 +77,9 @@ def _message(graph: FrozenGraph, race: Overlap) -> str:
     if race.parties > 2 or race.elements > race.end - race.begin:
         parties = counted(race.parties, "vertex", "vertices")
         extent = f"; {parties} of this compute set race in {counted(race.elements, 'element')}"
+    made = f"{compute_set_made(graph, writer)}, {variable_made(graph, variable_of(graph, race.begin))}"
     return (
         f"{vertex_location(graph, writer)}: Field {mine} writes to {elements} that are {done} elsewhere in same "
         f"{compute_set_name(graph, writer)}: {vertex_name(graph, writer)} writes them, and field {theirs} of "
-        f"{vertex_name(graph, other)}, added at {vertex_location(graph, other)}, {does} them{extent}"
+        f"{vertex_name(graph, other)}, added at {vertex_location(graph, other)}, {does} them{extent}; {made}"
     )

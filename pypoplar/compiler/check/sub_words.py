@@ -14,7 +14,15 @@ from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, field_table
-from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
+from pypoplar.compiler.wording import (
+    compute_set_made,
+    compute_set_name,
+    counted,
+    elements_of_variable,
+    field_name,
+    vertex_location,
+    vertex_name,
+)
 from pypoplar.errors import AtomicStoreError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.presets import STORE_BYTES
@@ -73,7 +81,8 @@ def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
         f"{vertex_location(graph, writer)}: Field {field} writes to {what} into the same 32-bit word of tile "
         f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, writer)}: "
         f"{vertex_name(graph, writer)} and {vertex_name(graph, rival)}, added at "
-        f"{vertex_location(graph, rival)}, run on different workers, and one of the stores would be lost{more}"
+        f"{vertex_location(graph, rival)}, run on different workers, and one of the stores would be lost{more}; "
+        f"{compute_set_made(graph, writer)}"
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import (
     NO_POSITION,
     Block,
@@ -178,7 +179,7 @@ class _Pass:
         detail = program.detail()
         if not isinstance(detail, str):
             raise ControlProgramError(f"detail() of {program!r} gives {detail!r}: expected a text")
-        self.lowering.tree.open(kind.__name__, program.name, detail)
+        self.lowering.tree.open(kind.__name__, program.name, detail, line_text(program.location))
 
     def _part(self, part: Line, *, deeper: bool) -> Calls[None]:
         self.lowering.depth += deeper
@@ -206,7 +207,8 @@ class _Pass:
         lowering = self.lowering
         outer = lowering.used_streams, lowering.pending_calls
         lowering.used_streams, lowering.pending_calls = set(), []
-        start, node = lowering.next_row(), lowering.tree.open_apart("Sequence", f"function {function.number}")
+        start = lowering.next_row()
+        node = lowering.tree.open_apart("Sequence", f"function {function.number}", line_text(function.location))
         self._block(self.tree.function(function), Opcode.RETURN)
         yield self._called_functions()
         self._functions[function.number] = _LoweredFunction(start, frozenset(lowering.used_streams), node)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.copy_runs import CopyKind
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
@@ -137,6 +138,8 @@ class Lowering:
         return len(self.rows)
 
     def step(self, step: StaticStep, detail: str = "") -> int:
+        if self.occurrence is not None:
+            step = evolve(step, made_at=line_text(self.occurrence.program.location))
         self.steps.append(step)
         self.tree.step(len(self.steps) - 1, detail or (self.exchanges[step.exchange].phase if step.exchange != NOTHING else ""))
         return len(self.steps) - 1

@@ -15,6 +15,7 @@ class _Node:
     type: str
     name: str = ""
     detail: str = ""
+    made_at: str = ""
     step: int = NOTHING
     children: list[int] = field(factory=list)
 
@@ -38,9 +39,9 @@ class TreeBuilder:
         """The number of the node that was opened last."""
         return self._open[-1]
 
-    def open(self, type: str, name: str = "", detail: str = "") -> None:
+    def open(self, type: str, name: str = "", detail: str = "", made_at: str = "") -> None:
         """Begin a node, which has to be closed."""
-        self._open.append(self._add(_Node(type, name, detail)))
+        self._open.append(self._add(_Node(type, name, detail, made_at)))
 
     def close(self) -> None:
         self._open.pop()
@@ -49,9 +50,9 @@ class TreeBuilder:
         """Begin the tree of another program of the engine."""
         self._roots.append(self.open_apart(type, name))
 
-    def open_apart(self, type: str, name: str = "") -> int:
+    def open_apart(self, type: str, name: str = "", made_at: str = "") -> int:
         """Begin a node that is nobody's child yet, see `adopt`; returns its number."""
-        self._open.append(self._new(_Node(type, name)))
+        self._open.append(self._new(_Node(type, name, "", made_at)))
         return self._open[-1]
 
     def adopt(self, parent: int, child: int) -> None:
@@ -60,7 +61,7 @@ class TreeBuilder:
 
     def step(self, step: int, detail: str = "") -> None:
         """A static step."""
-        self._steps[step] = self._add(_Node("", "", detail, step))
+        self._steps[step] = self._add(_Node("", "", detail, step=step))
         self._holders.add((self.current, step))
 
     def join(self, step: int) -> None:
@@ -84,6 +85,7 @@ class TreeBuilder:
             type=tuple(node.type for node in nodes),
             name=tuple(node.name for node in nodes),
             detail=tuple(node.detail for node in nodes),
+            made_at=tuple(node.made_at for node in nodes),
             step=np.array([node.step for node in nodes], np.int64),
             first_child=offsets(counts),
             child=np.array([place_of[child] for node in nodes for child in node.children], np.int64),

@@ -14,6 +14,7 @@ from pypoplar.arrays.number_ranges import tile_ranges
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cost.pricing import SCALAR, Pricing
 from pypoplar.codelet.ir.kept_analyses import found_once
+from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.codelet.ir.typed import Block, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import revision
@@ -22,7 +23,7 @@ from pypoplar.compiler.field_table import LIST, field_table
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, scalar_layout
-from pypoplar.compiler.wording import counted
+from pypoplar.compiler.wording import counted, variable_made
 from pypoplar.errors import GraphMemoryAllocationError
 from pypoplar.executable.graph_facts import Counts
 from pypoplar.executable.memory_use import TileMemory
@@ -33,6 +34,7 @@ from pypoplar.target import Target
 
 POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit word each
 VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
+LARGEST = 3  # variables of a tile that the error names
 ALIGNMENT = 8  # I: of a constant table or a scratch array, as of a vertex's state
 ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
 FULLEST = 5  # groups of equal tiles that an error describes
@@ -207,12 +209,13 @@ def find_shortage(
     ]
     left = sum(map(len, groups[FULLEST:]))
     lines += [f"  and {counted(left, 'more tile')}"] if left else []
+    lines += _lines_made(graph, homes, liveness, groups[:FULLEST])
     lines.append("The option pypoplar.run_out_of_memory runs the program all the same.")
     error = GraphMemoryAllocationError("\n".join(lines))
     names = graph.variables.names
     no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are lowered yet
     lives = Lives(liveness.always, *no_lives, *bytes_by_tile(homes, len(names)))
-    error.picture = (target, memory, counts, names, lives)
+    error.picture = (target, memory, counts, names, line_texts(graph.variables.locations), lives)
     return error
 
 
@@ -235,12 +238,9 @@ def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: Til
     """What lies on equal tiles when most of it is needed: variables that live at other times are only counted."""
     tile = int(tiles[0])
     total = int(memory.total()[tile])
-    resident = homes.tile == tile
-    size = np.bincount(homes.variable[resident], (homes.end - homes.begin)[resident] * homes.width[resident], len(liveness.always))
-    size = size.astype(np.int64)
+    size = _sizes(homes, tile, len(liveness.always))
     absent = (size > 0) & ~_at_peak(liveness, size)
-    held = np.flatnonzero(np.where(absent, 0, size))
-    largest, rest = np.split(held[np.argsort(-size[held], kind="stable")], [3])
+    largest, rest = np.split(_largest_first(size, absent), [LARGEST])
     users = {f"variable {graph.variables.names[variable]!r}": int(size[variable]) for variable in largest}
     if len(rest):
         users[counted(len(rest), "more variable")] = int(size[rest].sum())
@@ -251,6 +251,30 @@ def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: Til
     shared = f"; {counted(int(absent.sum()), 'variable')} more at other times" if absent.any() else ""
     each = "" if len(tiles) == 1 else " each"
     return f"  {tile_ranges(tiles)}: {total:,} bytes{each}, {total - limit:,} too many: {', '.join(parts)}{shared}"
+
+
+def _sizes(homes: Homes, tile: int, variables: int) -> Int64s:
+    """int64 [variables]: what each takes on a tile."""
+    resident = homes.tile == tile
+    size = np.bincount(homes.variable[resident], (homes.end - homes.begin)[resident] * homes.width[resident], variables)
+    return size.astype(np.int64)
+
+
+def _largest_first(size: Int64s, absent: Bools) -> Int64s:
+    """The variables of a tile that are there at its peak."""
+    held = np.flatnonzero(np.where(absent, 0, size))
+    order: Int64s = held[np.argsort(-size[held], kind="stable")]
+    return order
+
+
+def _lines_made(graph: FrozenGraph, homes: Homes, liveness: Liveness, groups: list[Int64s]) -> list[str]:
+    """Where the user's code made the variables that are named, each once."""
+    named: dict[int, None] = {}
+    for tiles in groups:
+        size = _sizes(homes, int(tiles[0]), len(liveness.always))
+        absent = (size > 0) & ~_at_peak(liveness, size)
+        named.update(dict.fromkeys(_largest_first(size, absent)[:LARGEST].tolist()))
+    return [f"  {variable_made(graph, variable)}" for variable in named]
 
 
 def _at_peak(liveness: Liveness, size: Int64s) -> Bools:

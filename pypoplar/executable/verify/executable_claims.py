@@ -136,6 +136,9 @@ def _verify_names(executable: Executable, tiles: int) -> None:
     check_shape("vertex_names.tile", names.tile, len(names.location))
     check_range("vertex_names.location", names.location, 0, len(names.locations))
     check_range("vertex_names.tile", names.tile, -1, tiles)
+    for name, many in (("variables", len(executable.variable_names)), ("compute_sets", len(executable.compute_names))):
+        entries = len(getattr(executable.made_at, name))
+        check(f"made_at.{name}", entries == many, f"made_at.{name} has {entries} entries: expected {many}")
 
 
 def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: int) -> None:

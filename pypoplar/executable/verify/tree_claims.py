@@ -21,7 +21,7 @@ def verify_tree(executable: Executable) -> None:
     """Check the program tree of an executable."""
     tree = executable.tree
     nodes = len(tree.type)
-    for name in ("name", "detail"):
+    for name in ("name", "detail", "made_at"):
         entries = len(getattr(tree, name))
         check(f"tree.{name}", entries == nodes, f"tree.{name} has {entries} entries: expected {nodes}")
     check_shape("tree.step", tree.step, nodes)

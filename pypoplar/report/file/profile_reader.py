@@ -41,6 +41,7 @@ class ProfileReader:
         self._database = database
         self._target = self._read_target()
         self._tiles = self._target.numTiles
+        self._made_at = self._read_places()
         self._programs = self._read_programs()
         self._leaves = self._program_list("static_step", "step")
         self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
@@ -110,6 +111,20 @@ class ProfileReader:
         if rows:
             last = self._database.execute(f"SELECT MIN({key}), MAX({key}) FROM {table}").fetchone()
             claim(last == (0, len(rows) - 1), f"{table}.{key} goes from {last[0]} to {last[1]}: expected 0 to {len(rows) - 1}")
+
+    def _read_places(self) -> dict[str, dict[int, str]]:
+        """By kind and number: the line that made it."""
+        made_at: dict[str, dict[int, str]] = {"variable": {}, "compute_set": {}, "program": {}}
+        for kind, number, place in self.rows("made_at", "kind, number", kind=TEXT, number=COUNT, place=TEXT):
+            claim(kind in made_at, f"made_at.kind is {kind!r}: expected {', '.join(made_at)}")
+            made_at[kind][number] = place
+        return made_at
+
+    def _places(self, kind: str, many: int) -> tuple[str, ...]:
+        """The lines that made what a table of so many rows has."""
+        made_at = self._made_at[kind]
+        claim(not made_at or max(made_at) < many, f"made_at.number is {max(made_at, default=0)}: {kind} has {many} rows")
+        return tuple(made_at.get(number, "") for number in range(many))
 
     # Compilation
 
@@ -195,7 +210,8 @@ class ProfileReader:
         claim_each("variable_tile.variable", np.diff(owner) >= 0, "is larger than the next one")
         claim_range("variable_tile.tile", tile, 0, self._tiles)
         first = np.searchsorted(owner, np.arange(len(names) + 1)).astype(np.int64)
-        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes)
+        made_at = self._places("variable", len(names)) if self._made_at["variable"] else ()
+        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes, made_at)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
         rows = self.rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)
@@ -227,11 +243,12 @@ class ProfileReader:
         steps = self._database.execute("SELECT COUNT(*) FROM static_step").fetchone()[0]
         claim_range("program.step", np.array([row[2] for row in rows], np.int64), -1, steps)
         children, programs = child.tolist(), list[Program]()
-        for (name, type, step, detail, compute_set), begin, end in zip(rows, first[:-1].tolist(), first[1:].tolist(), strict=True):
+        places, begins, ends = self._places("program", len(rows)), first[:-1].tolist(), first[1:].tolist()
+        for (name, type, step, detail, compute_set), made_at, begin, end in zip(rows, places, begins, ends, strict=True):
             if compute_set is not None and compute_set >= len(sets):
                 raise FileLoadError(f"program.compute_set has no row {compute_set}")
             parts = tuple(programs[part] for part in children[begin:end])
-            programs.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set]))
+            programs.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set], made_at))
         return programs
 
     def _compute_sets(self) -> list[ComputeSet]:
@@ -241,7 +258,8 @@ class ProfileReader:
         for number, type, many in self.rows("compute_set_vertex", compute_set=COUNT, vertex_type=TEXT, vertices=COUNT):
             claim_number("compute_set_vertex.compute_set", number, 0, len(names))
             vertices[number].append(VertexInstances(type, many))
-        return [ComputeSet(name, tuple(types)) for name, types in zip(names, vertices, strict=True)]
+        made_at = self._places("compute_set", len(names))
+        return [ComputeSet(name, tuple(types), place) for name, types, place in zip(names, vertices, made_at, strict=True)]
 
     def _program_list(self, table: str, key: str) -> tuple[Program, ...]:
         numbers = [number for (number,) in self.rows(table, program=COUNT)]

@@ -144,6 +144,13 @@ CREATE TABLE static_step (  -- All steps of the program, whether they ran or not
     program INTEGER NOT NULL REFERENCES program  -- the leaf of the tree that it is
 );
 
+CREATE TABLE made_at (  -- The lines of the user's code on the host that made variables, compute sets and programs; no row where none did, or it is not known.
+    kind TEXT NOT NULL,  -- "variable", "compute_set" or "program": the table that has it
+    number INTEGER NOT NULL,  -- its number there
+    place TEXT NOT NULL,  -- file:line
+    PRIMARY KEY (kind, number)
+) WITHOUT ROWID;
+
 CREATE TABLE exchange (  -- The exchanges of the program.
     exchange INTEGER PRIMARY KEY,  -- number, from 0
     name TEXT NOT NULL,  -- of the compute set or copy; of copies that are one exchange: what they are called together

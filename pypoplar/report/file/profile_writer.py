@@ -104,6 +104,7 @@ class ProfileWriter:
     def _variables(self, compilation: Compilation) -> None:
         variables = compilation.loweredVariables
         self._rows("variable", zip(range(len(variables)), variables.names, variables.always.astype(int).tolist(), strict=True))
+        self._places("variable", variables.made_at)
         lives = (variables.life_owner().tolist(), variables.life_begin.tolist(), variables.life_end.tolist())
         self._rows("variable_life", zip(*lives, strict=True))
         self._rows("variable_tile", zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), strict=True))
@@ -142,6 +143,10 @@ class ProfileWriter:
         costs = (int(getattr(step, name)) if name in known else None for name in COSTS)
         return (run, step.number, *costs, profile, times)
 
+    def _places(self, kind: str, places: Iterable[str]) -> None:
+        """The lines that made what a table has, by its number there."""
+        self._rows("made_at", [(kind, number, place) for number, place in enumerate(places) if place])
+
     def _by_tile(self, name: str, values: Int64s) -> Int64s:
         if len(values) != self._tiles:
             raise ValueError(f"{name} has {len(values)} entries for {self._tiles} tiles")
@@ -153,10 +158,12 @@ class ProfileWriter:
 
     def _program_tables(self) -> None:
         table = self._programs
-        self._rows("compute_set", [(number, name) for number, (name, _) in enumerate(table.compute_sets)])
-        vertices = [(number, *entry) for number, (_, entries) in enumerate(table.compute_sets) for entry in entries]
+        self._rows("compute_set", [(number, name) for number, (name, *_) in enumerate(table.compute_sets)])
+        self._places("compute_set", [place for _, place, _ in table.compute_sets])
+        vertices = [(number, *entry) for number, (*_, entries) in enumerate(table.compute_sets) for entry in entries]
         self._rows("compute_set_vertex", vertices)
         self._rows("program", [(number, *program[:5]) for number, program in enumerate(table.programs)])
+        self._places("program", [program[5] for program in table.programs])
         children = [
             (number, place, child) for number, program in enumerate(table.programs) for place, child in enumerate(program[-1])
         ]

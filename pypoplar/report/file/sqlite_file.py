@@ -28,7 +28,7 @@ NAME = "profile.pop"
 FAST = ("journal_mode = OFF", "synchronous = OFF")  # a file that is not whole is thrown away
 SCHEMA = Path(__file__).with_name("profile_schema.sql")
 UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3, 4)}
-"""By version of older files that can be read: what they lack, as views and tables of the connection alone."""
+"""By version of older files that can be read: what the next version has besides, as views and tables of the connection alone."""
 
 Place = str | os.PathLike[str]
 
@@ -112,8 +112,9 @@ def _check(database: sqlite3.Connection) -> None:
     if not isinstance(version, int) or version not in (*UPGRADES, PROFILE_VERSION):
         known = f"{', '.join(map(str, UPGRADES))} and {PROFILE_VERSION}"
         raise FileLoadError(f"a profile of version {version}: this pypoplar reads versions {known}; profile the program again")
-    if version in UPGRADES:
-        database.executescript(UPGRADES[version].read_text(encoding="utf-8"))
+    for older, upgrade in UPGRADES.items():
+        if older >= version:
+            database.executescript(upgrade.read_text(encoding="utf-8"))
     laid_over = {name for (name,) in database.execute("SELECT name FROM sqlite_temp_schema WHERE type = 'table'")}
     tables = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
     for name, sql in _tables().items():

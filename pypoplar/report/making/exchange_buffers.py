@@ -34,6 +34,7 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
         first=np.concatenate((variables.first, variables.first[-1] + np.cumsum(sizes[needed]))),
         tile=np.concatenate((variables.tile, computes.buffer_tile)),
         bytes=np.concatenate((variables.bytes, computes.buffer_bytes)),
+        made_at=variables.made_at + ("",) * len(buffers) if variables.made_at else (),
     )
 
 

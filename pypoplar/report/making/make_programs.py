@@ -35,14 +35,22 @@ def make_step_programs(executable: Executable) -> tuple[Program, ...]:
     detail = dict(zip(tree.step.tolist(), tree.detail, strict=True))
 
     known: dict[tuple[str, tuple[VertexInstances, ...]], ComputeSet] = {}
+    lines = dict(zip(executable.compute_names, executable.made_at.compute_sets, strict=True))
 
     def compute_set(name: str, compute: int) -> ComputeSet | None:
         """One for all steps that execute it."""
-        return known.setdefault((name, sets[compute]), ComputeSet(name, sets[compute])) if compute >= 0 else None
+        if compute < 0:
+            return None
+        return known.setdefault((name, sets[compute]), ComputeSet(name, sets[compute], lines.get(name, "")))
 
     return tuple(
         Program(
-            step.name, step_type(step), step=number, detail=detail.get(number, ""), computeset=compute_set(step.name, step.compute)
+            step.name,
+            step_type(step),
+            step=number,
+            detail=detail.get(number, ""),
+            computeset=compute_set(step.name, step.compute),
+            made_at=step.made_at,
         )
         for number, step in enumerate(executable.steps)
     )
@@ -57,7 +65,7 @@ def make_programs(executable: Executable, steps: tuple[Program, ...]) -> tuple[P
             programs.append(steps[step])
         else:
             children = tuple(programs[child] for child in tree.children(node).tolist())
-            programs.append(Program(tree.name[node], type, children, detail=tree.detail[node]))
+            programs.append(Program(tree.name[node], type, children, detail=tree.detail[node], made_at=tree.made_at[node]))
     return tuple(programs[node] for node in tree.root.tolist())
 
 

@@ -30,7 +30,9 @@ from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
 
-def memory_report(target: Target, memory: TileMemory, counts: Counts, names: tuple[str, ...], lives: Lives) -> Report:
+def memory_report(
+    target: Target, memory: TileMemory, counts: Counts, names: tuple[str, ...], made_at: tuple[str, ...], lives: Lives
+) -> Report:
     """The report of a program that did not become an executable: what it needs of each tile's memory.
 
     It says which variables are always live, and not when the others live: the program's steps are not known yet.
@@ -39,7 +41,7 @@ def memory_report(target: Target, memory: TileMemory, counts: Counts, names: tup
         _target(target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
         _categories(memory, {}, {}),
-        loweredVariables=_variables(names, lives),
+        loweredVariables=_variables(names, made_at, lives),
     )
     return Report(compilation, None, Version(version("pypoplar")))
 
@@ -53,6 +55,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
     }
     by_type = dict(zip((codelet.name for codelet in executable.codelets), map(int, executable.vertex_bytes), strict=True))
     steps = make_step_programs(executable)
+    variables = _variables(executable.variable_names, executable.made_at.variables, executable.lives)
     compilation = Compilation(
         _target(executable.target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
@@ -60,7 +63,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         programs=make_programs(executable, steps),
         step_programs=steps,
         vertex_types=_vertex_types(executable),
-        loweredVariables=with_exchange_buffers(_variables(executable.variable_names, executable.lives), executable),
+        loweredVariables=with_exchange_buffers(variables, executable),
         exchanges=_exchanges(executable),
         options={name: option_text(value) for name, value in executable.options.given},
     )
@@ -162,7 +165,7 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
     )
 
 
-def _variables(names: tuple[str, ...], lives: Lives) -> LoweredVariables:
+def _variables(names: tuple[str, ...], made_at: tuple[str, ...], lives: Lives) -> LoweredVariables:
     return LoweredVariables(
         names=names,
         always=lives.always,
@@ -172,6 +175,7 @@ def _variables(names: tuple[str, ...], lives: Lives) -> LoweredVariables:
         first=lives.first,
         tile=lives.tile,
         bytes=lives.bytes,
+        made_at=made_at,
     )
 
 

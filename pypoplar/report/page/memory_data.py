@@ -8,6 +8,7 @@ import numpy as np
 
 from pypoplar.report.memory_report import LoweredVariables, category_label, live_bytes
 from pypoplar.report.page.blocks import Blocks, Reference
+from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Compilation
 
 MOST_PLACES = 4_000_000  # pairs of a variable and a tile; beyond it, the page shows variables without their tiles
@@ -41,6 +42,7 @@ def variables_data(variables: LoweredVariables, blocks: Blocks) -> dict[str, Any
     placed = len(variables.tile) <= MOST_PLACES
     return {
         "names": blocks.value(list(variables.names)),
+        "made_at": blocks.value([short_place(place) for place in variables.made_at]),
         "always": blocks.array(variables.always),
         "first_life": blocks.array(variables.first_life),
         "life_begin": blocks.array(variables.life_begin),

@@ -7,6 +7,7 @@ from typing import Any
 
 from pypoplar.report.compute_set_costs import compute_sets
 from pypoplar.report.execution import Execution, VertexTypeCycles
+from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Report
 
 
@@ -54,6 +55,7 @@ def compute_set_rows(execution: Execution) -> list[dict[str, Any]]:
             "memory_bytes": cost.memory_bytes,
             "vertices": sum(cost.vertices.values()),
             "types": ", ".join(cost.vertices),
+            "made_at": short_place(cost.made_at),
         }
         for cost in compute_sets(execution)
     ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.report.execution import Execution, numbered_steps
-from pypoplar.report.program_nodes import Program
+from pypoplar.report.program_nodes import Program, short_place
 
 MOST_PLACES = 2**53 - 1  # what a number of the page can count
 
 
 def tree_data(programs: tuple[Program, ...], execution: Execution | None) -> dict[str, Any] | None:
-    """Columns: `parent` (-1 at a root), `type`, `name`, `detail`, `step`, `executions`, `cycles`, `shared`, `again`, `vertices`.
+    """Columns, a value for each node, `parent` with -1 at a root, `step` with -1 for none, `vertices` with 0 for none.
 
     A static step that stands in several places, as a function called twice does, is known for all of them together: it counts
     once in each node above it, and `shared` says in how many places it stands. What is below a node that stands in several places
@@ -29,6 +29,7 @@ def tree_data(programs: tuple[Program, ...], execution: Execution | None) -> dic
         "type": [node.type for node in nodes],
         "name": [node.name for node in nodes],
         "detail": [node.detail for node in nodes],
+        "made_at": [short_place(node.made_at) for node in nodes],
         "step": [node.step for node in nodes],
         "executions": [executed[node.step].executions if node.step in executed else 0 for node in nodes],
         "cycles": [cycles[id(node)] for node in nodes],

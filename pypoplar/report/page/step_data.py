@@ -9,6 +9,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.execution import CYCLES, Execution, Step, step_number
 from pypoplar.report.page.blocks import Blocks, Reference, TileRows
 from pypoplar.report.phases import PHASES, WAITING, labels
+from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import SlowestTiles, critical_tile
 
@@ -57,6 +58,10 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["number"] = [step_number(step, place) for place, step in enumerate(steps)]
     table["compute_set"] = [step.program.computeset.name if step.program and step.program.computeset else "" for step in steps]
     table["vertices"] = [dict(step.program.vertices) if step.program else {} for step in steps]
+    table["made_at"] = [short_place(step.program.made_at) if step.program else "" for step in steps]
+    table["set_made_at"] = [
+        short_place(step.program.computeset.made_at) if step.program and step.program.computeset else "" for step in steps
+    ]
     table["sent_bytes"] = [int(step.bytesSentByTile.sum()) for step in steps]
     table["most_pieces"] = [step.most_pieces for step in steps]
     table["mean_compute"] = [mean_cycles(step.cyclesByTile) for step in steps]

@@ -14,6 +14,7 @@ from pypoplar.report.insights.ranking import insights
 from pypoplar.report.ipu_links import between_ipus
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, longest_section, steps_section
+from pypoplar.report.text.summary_host_lines import host_lines_section
 from pypoplar.report.text.summary_lines import lines_section
 from pypoplar.report.text.summary_memory import memory_section
 from pypoplar.report.text.text_columns import columns
@@ -41,6 +42,7 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None, to
         between = between_ipus(report)
         sections = [
             lines_section(execution.lines) if execution.lines is not None else [],
+            host_lines_section(execution),
             longest_section(execution, top, between) if top else [],
             steps_section(execution, compilation.programs, between) if flags["showExecutionSteps"] else [],
         ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.number_ranges import number_ranges
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, live_bytes
 from pypoplar.report.plurals import counted
-from pypoplar.report.program_nodes import Program
+from pypoplar.report.program_nodes import Program, short_place
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.text.text_columns import Line, columns, labelled, shown_name, size, words
 
@@ -165,11 +167,12 @@ def variable_list(variables: LoweredVariables, sizes: Int64s, numbers: Int64s) -
     if not len(numbers):
         return ["    (none)"]
     order = numbers[np.argsort(-sizes[numbers], kind="stable")]
-    rows: list[Line] = [(shown_name(variables.names[number]), size(int(sizes[number]))) for number in order[:VARIABLES].tolist()]
-    rest = order[VARIABLES:]
+    shown, rest = order[:VARIABLES].tolist(), order[VARIABLES:]
+    rows: list[Line] = [(shown_name(variables.names[number]), size(int(sizes[number]))) for number in shown]
     if len(rest):
         rows.append((f"({len(rest):,} smaller ones)", size(int(sizes[rest].sum()))))
-    return columns(rows, 4)
+    places = [short_place(variables.made_at[number]) if variables.made_at else "" for number in shown]
+    return [f"{line}  {place}".rstrip() for line, place in zip_longest(columns(rows, 4), places, fillvalue="")]
 
 
 def liveness(compilation: Compilation, live: Int64s) -> list[str]:

@@ -10,6 +10,7 @@ async function readVariables() {
     number,
     name: page.named(read.names[number]),
     bytes: size,
+    made_at: read.made_at[number] ?? "",
     always: Boolean(read.always[number]),
     life: read.always[number] ? "always" : lives(number),
   });
@@ -68,5 +69,6 @@ page.variableTable = (caption, rows) =>
       { name: "name", label: "Variable", unit: "text", link: ({ number }) => page.address("liveness", { variable: number }) },
       { name: "bytes", label: "Bytes", unit: "bytes" },
       { name: "life", label: "Lives", unit: "text" },
+      { name: "made_at", label: "Made at", unit: "text", title: "the line of your code that made it" },
     ],
   });

@@ -28,7 +28,7 @@ if (page.data.kind === "report") {
       const name = tree.name[node] ? page.element("strong", {}, tree.name[node]) : "";
       const step = tree.step[node];
       return [
-        page.element("span", {}, `${tree.type[node]} `, name, quiet(tree.detail[node]), quiet(places)),
+        page.element("span", {}, `${tree.type[node]} `, name, quiet(tree.detail[node]), quiet(tree.made_at[node]), quiet(places)),
         step >= 0 ? page.format(tree.executions[node]) : "",
         page.format(tree.cycles[node]),
         page.shareBar(total ? tree.cycles[node] / total : 0),

@@ -29,6 +29,9 @@ if (page.data.kind === "report") {
           { name: "number", label: "Step", unit: "count", link: page.toStep },
           { name: "type", label: "Type", unit: "text" },
           { name: "name", label: "Name", unit: "text" },
+          ...(steps.some((one) => one.made_at)
+            ? [{ name: "made_at", label: "Made at", unit: "text", title: "the line of your code that made the program" }]
+            : []),
           { name: "executions", label: "Executions", unit: "count" },
           { name: "cycles", label: "Cycles", unit: "cycles" },
           { name: "share", label: "Of all cycles", unit: "share" },
@@ -58,6 +61,7 @@ if (page.data.kind === "report") {
           { class: "path", "aria-label": "Call path" },
           (path.length ? path : [step.type]).map((one) => page.element("li", {}, one)),
         ),
+        step.made_at ? page.element("p", {}, madeAt(step)) : "",
         page.partsBar(`${page.format(step.executions)} ${step.executions === 1 ? "execution" : "executions"}`, parts),
         page.element("ul", { class: "links" }, links(step).map((one) => page.element("li", {}, one))),
         page.element("ul", {}, busiest(step).map((one) => page.element("li", {}, one))),
@@ -65,6 +69,11 @@ if (page.data.kind === "report") {
           ? page.facts(Object.entries(step.vertices).map(([label, value]) => ({ label, value, unit: "count" })))
           : "",
       );
+    }
+
+    function madeAt(step) {
+      const apart = step.set_made_at && step.set_made_at !== step.made_at;
+      return `Made at ${step.made_at}${apart ? `, its compute set at ${step.set_made_at}` : ""}`;
     }
 
     function links(step) {

@@ -90,6 +90,7 @@ async function computeSets(panel, sets, filter) {
           : []),
         { name: "vertices", label: "Vertices", unit: "count" },
         { name: "types", label: "Vertex types", unit: "text" },
+        { name: "made_at", label: "Made at", unit: "text", title: "the line of your code that made it" },
       ],
       rows: sets,
       sort: "-cycles",
