@@ -24,6 +24,7 @@ from attrs import evolve
 from pypoplar import resources
 from pypoplar.codelet.backend import cache
 from pypoplar.codelet.listing import listing_of_file
+from pypoplar.engine import progress
 from pypoplar.errors import PoplarError
 from pypoplar.files import check_regular
 from pypoplar.presets import PRESETS, TIMINGS
@@ -125,17 +126,25 @@ def _copy(chosen: resources.Tutorial, directory: Path) -> None:
 def docs(show_traceback: bool, stay: bool) -> None:
     """Open the documents of this version in the browser: guides, tutorials, the reference. No network is needed.
 
-    They are made the first time, which takes about a minute and needs what `pip install 'pypoplar[docs]'` installs.
+    They are made the first time, which takes up to two minutes and needs what `pip install 'pypoplar[docs]'` installs.
     """
     from pypoplar import documents  # only this command needs it
 
     with _short_errors(show_traceback):
         if not documents.place().is_dir():
-            click.echo("making the pages; the first time this takes about a minute", err=True)
-        page = documents.start_page()
+            click.echo("making the pages; the first time this takes up to two minutes", err=True)
+        page = _made_page() if progress.wanted("auto") else documents.start_page()
     click.echo(escaped(str(page)))
     if not stay:
         click.launch(page.resolve().as_uri())
+
+
+def _made_page() -> Path:
+    """The first page of the documents, with a bar while they are made."""
+    from pypoplar import documents  # only one command needs it
+
+    with progress.StageBar("making the pages", unit="percent") as bar:
+        return documents.start_page(lambda percent, page: bar(percent, 100, page))
 
 
 @main.command()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from pypoplar import resources
 from pypoplar.codelet.backend import cache
@@ -23,8 +26,22 @@ def place() -> Path:
     return cache.location() / "documents" / hashlib.sha256(installed.encode()).hexdigest()[:16]
 
 
-def start_page() -> Path:
+STEPS = {"reading sources": (0, 50), "writing output": (50, 100)}
+"""What takes Sphinx its time, with the percents of the whole that it goes through meanwhile."""
+SAID = re.compile(r"(reading sources|writing output)\.\.\. +\[ *([0-9]+)%\] *(.*)")
+
+
+def _ignore(percent: int, page: str) -> None:
+    pass
+
+
+def start_page(tell: Callable[[int, str], None] = _ignore) -> Path:
     """The first page of the site, which is made, or made anew where a page or a docstring has changed.
+
+    Parameters
+    ----------
+    tell:
+        Called as ``tell(percent, page)`` while pages are made.
 
     Raises
     ------
@@ -37,9 +54,24 @@ def start_page() -> Path:
     if missing:
         raise MissingFeature(f"the pages are made with {', '.join(missing)}, not installed here: pip install 'pypoplar[docs]'")
     site = place()
-    options = ["-q", "-j", "auto", "-d", str(site / "trees")]
-    command = [sys.executable, "-m", "sphinx", *options, str(resources.directory("docs")), str(site / "html")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise PoplarRuntimeError(f"the pages could not be made:\n{done.stderr.strip() or done.stdout.strip()}")
+    options = ["--no-color", "-j", "auto", "-d", str(site / "trees")]
+    command = [sys.executable, "-u", "-m", "sphinx", *options, str(resources.directory("docs")), str(site / "html")]
+    with TemporaryFile("w+", encoding="utf-8") as wrong:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=wrong, text=True, encoding="utf-8")
+        said = list(_followed(process, tell))
+        wrong.seek(0)
+        problems = wrong.read().strip()
+    if process.returncode:
+        raise PoplarRuntimeError(f"the pages could not be made:\n{problems or ''.join(said).strip()}")
     return site / "html" / "index.html"
+
+
+def _followed(process: subprocess.Popen[str], tell: Callable[[int, str], None]) -> Iterator[str]:
+    """The lines that Sphinx prints until it ends, each told of."""
+    with process:
+        for line in process.stdout or ():
+            step = SAID.search(line)
+            if step is not None:
+                begin, end = STEPS[step[1]]
+                tell(begin + (end - begin) * int(step[2]) // 100, step[3].strip())
+            yield line

@@ -7,12 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from pypoplar.compiler.compile import Progress
 
 PATIENCE = 1.0  # seconds before a bar or a line appears
+REDRAWN = 0.5  # seconds between two pictures of a bar
+COUNTED = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {unit}, {elapsed}{postfix}"
+ALONE = "{desc}, {elapsed}{postfix}"  # of work that does not say how far it is
+COMPILER_PASSES = 5  # until the compiler says how many there are
 
 
 def wanted(option: str) -> bool:
@@ -61,27 +65,75 @@ class Announcement:
                 print(self._text, file=sys.stderr, flush=True)
 
 
+class StageBar:
+    """A bar of work that may call nobody for long. A thread of its own draws it where the work takes longer than `PATIENCE`.
+
+    The bar says how far the work is, if that is known, and always how long it has taken.
+    """
+
+    def __init__(self, description: str, total: int | None = None, unit: str = "") -> None:
+        self._arguments = {"desc": description, "total": total, "unit": unit}
+        self._done, self._words = 0, ""
+        self._begin = time.time()
+        self._over = threading.Event()
+        self._drawing = threading.Lock()
+        self._thread = threading.Thread(target=self._draw_on, name="pypoplar progress", daemon=True)
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if PATIENCE <= 0:
+            self._draw()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        if self._bar is not None:
+            self._draw()
+            self._bar.close()
+
+    def __call__(self, done: int, total: int | None = None, words: str = "") -> None:
+        """So much is done, of so much, and what is worked on; it is drawn with the next second."""
+        self._done, self._words = done, words
+        self._arguments["total"] = total or self._arguments["total"]
+
+    def _draw_on(self) -> None:
+        waits = max(PATIENCE, 0.0)
+        while not self._over.wait(waits):
+            waits = REDRAWN
+            with suppress(OSError, ValueError):  # standard error has been closed meanwhile
+                self._draw()
+
+    def _draw(self) -> None:
+        with self._drawing:
+            total = self._arguments["total"]
+            if self._bar is None:
+                self._bar = _bar(**self._arguments, bar_format=COUNTED if total else ALONE)
+                self._bar.start_t = self._begin
+            if total and not self._bar.total:  # known since then
+                self._bar.bar_format, self._bar.total = COUNTED, total
+            self._bar.n = self._done
+            self._bar.set_postfix_str(self._words, refresh=False)
+            self._bar.refresh()
+
+
 class CompileBar:
     """A progress callback of the compiler that draws a bar, and calls the user's callback."""
 
     def __init__(self, callback: Progress | None) -> None:
         self._callback = callback
-        self._begin = time.monotonic()
-        self._bar: Any = None
+        self._bar = StageBar("compiling", COMPILER_PASSES, "passes").__enter__()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show that so many passes of all are done; the bar comes where the compilation takes longer."""
-        if self._bar is None and time.monotonic() - self._begin > PATIENCE:
-            self._bar = _bar(desc="compiling", total=total, unit="pass")
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
+        """So many passes of all are done."""
+        self._bar(done, total)
         if self._callback is not None:
             self._callback(done, total)
 
     def close(self) -> None:
         """Remove the bar."""
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.__exit__()
 
 
 class RunBar:

@@ -1,19 +1,52 @@
 """`pypoplar docs` makes the pages of the installed version, or says what it lacks."""
 
-import subprocess
+import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from pypoplar import documents, resources
 from pypoplar.cli import main
+from pypoplar.engine import progress
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
     monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path))
     return lambda *arguments: CliRunner().invoke(main, ["docs", *arguments])
+
+
+class Sphinx:
+    """What stands for the process: prints lines and ends with a code."""
+
+    def __init__(self, lines, code=0, problems=""):
+        self.lines, self.code, self.problems = lines, code, problems
+        self.commands = []
+
+    def __call__(self, command, *, stderr, **how):
+        self.commands.append(command)
+        stderr.write(self.problems)
+        self.stdout, self.returncode = iter(self.lines), self.code
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def sphinx(monkeypatch):
+    def stand_in(*arguments):
+        process = Sphinx(*arguments)
+        monkeypatch.setattr(documents, "NEEDED", ())
+        monkeypatch.setattr(documents.subprocess, "Popen", process)
+        return process
+
+    return stand_in
 
 
 def test_what_is_missing_is_named(run, monkeypatch):
@@ -23,16 +56,10 @@ def test_what_is_missing_is_named(run, monkeypatch):
     assert "made with no-such-package, not installed here: pip install 'pypoplar[docs]'" in result.stderr
 
 
-def test_the_pages_are_made_from_the_documents_and_opened(run, monkeypatch, tmp_path):
+def test_the_pages_are_made_from_the_documents_and_opened(run, sphinx, monkeypatch, tmp_path):
     """Sphinx itself is tried where the site is checked."""
-    calls, opened = [], []
-
-    def make(command, **how):
-        calls.append(command)
-        return subprocess.CompletedProcess(command, 0, "", "")
-
-    monkeypatch.setattr(documents, "NEEDED", ())
-    monkeypatch.setattr(documents.subprocess, "run", make)
+    opened = []
+    process = sphinx([])
     monkeypatch.setattr("click.launch", opened.append)
     page = Path(run("--no-open").stdout.strip())
     assert page.name == "index.html"
@@ -40,17 +67,43 @@ def test_the_pages_are_made_from_the_documents_and_opened(run, monkeypatch, tmp_
     assert not opened
     run()
     assert opened == [page.as_uri()]
-    source, target = calls[0][-2:]
+    source, target = process.commands[0][-2:]
     assert Path(source) == resources.directory("docs")
     assert (Path(source) / "conf.py").is_file()
     assert Path(target) == page.parent
 
 
-def test_what_sphinx_says_is_told(run, monkeypatch):
-    monkeypatch.setattr(documents, "NEEDED", ())
-    monkeypatch.setattr(
-        documents.subprocess, "run", lambda command, **how: subprocess.CompletedProcess(command, 2, "", "no theme\n")
-    )
+def test_what_sphinx_says_is_told(run, sphinx):
+    sphinx(["Running Sphinx\n"], 2, "no theme\n")
     result = run()
     assert result.exit_code == 1
     assert "the pages could not be made:\nno theme" in result.stderr
+
+
+LINES = [
+    "Running Sphinx v9\n",
+    "reading sources... [  1%] api/codelets\n",
+    "reading sources... [100%] tutorials\n",
+    "writing output... \n",
+    "writing output... [ 50%] model\n",
+    "copying images... [ 10%] a.png\n",
+]
+
+
+def test_how_far_the_pages_are_is_told_in_order(sphinx, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path))
+    sphinx(LINES)
+    told = []
+    documents.start_page(lambda *so_far: told.append(so_far))
+    assert told == [(0, "api/codelets"), (50, "tutorials"), (75, "model")]
+
+
+def test_a_terminal_shows_a_bar_while_pages_are_made(run, sphinx, monkeypatch):
+    sphinx(LINES)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
+    run("--no-open")
+    assert "making the pages:  75%" in terminal.getvalue()
+    assert ", model" in terminal.getvalue()

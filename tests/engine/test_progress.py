@@ -89,6 +89,22 @@ def test_the_callback_is_called_with_and_without_a_bar(impatient, option):
     assert calls == [(done, 5) for done in range(6)] * 2
 
 
+def test_a_bar_of_work_that_calls_nobody_shows_what_it_is_and_later_how_far(impatient):
+    with progress.StageBar("lowering", unit="operations") as bar:
+        assert "lowering, 00:00" in impatient.getvalue()
+        bar(3, 10, "outer")
+    assert "3/10 operations, 00:00, outer" in impatient.getvalue()
+
+
+def test_a_bar_appears_while_work_goes_on_without_a_word(impatient, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    with progress.StageBar("capturing"):
+        end = time.monotonic() + 60
+        while not impatient.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert "capturing, 00:00" in impatient.getvalue()
+
+
 def test_what_a_bar_counts_does_not_change_the_report(impatient, mode):
     def report(option):
         bench = Bench()

@@ -22,6 +22,7 @@ from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_key import digest, lines_of, model_key
 from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
@@ -32,8 +33,9 @@ from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
-from pypoplar.poptorch.user_log import say_once
+from pypoplar.poptorch.user_log import logger, say_once
 from pypoplar.program import Sequence
+from pypoplar.report.plurals import counted
 
 TILES = 1472  # of a Bow
 
@@ -66,8 +68,11 @@ def build(
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
+    stages = CompilationStages(type(module).__name__, settings.engine)
     try:
-        joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
+        with stages.stage("capturing") as stage:
+            joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
+            stage.result = counted(len(joint.graph.nodes), "node")
     except CaptureError as problem:
         raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
     name_calls(joint.graph)
@@ -87,17 +92,21 @@ def build(
     path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
     found = saved if saved is not None or path is None else kept_model.find(path, made_for)
     if found is not None and found.interface is not None:
+        logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
         interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
     else:
         graph = new_graph(device)
-        lowered, update = model.lowered(graph)
+        lowered, update = model.lowered(graph, stages)
         interface = lowered.interface
         if found is None:
-            executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
+            with stages.stage("compiling", own_bar=False) as stage:
+                executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
+                stage.result = counted(executable.counts.vertices, "vertex", "vertices")
             found = KeptModel(executable, made_for, interface.to_json())
             if path is not None:
                 kept_model.keep(path, found)
-    compiled = CompiledModel(joint, device, settings, interface, found.executable)
+    with stages.stage("making an engine for"):
+        compiled = CompiledModel(joint, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, batches.iterations)
     return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
 
@@ -117,7 +126,7 @@ class _Model:
         update = self._update(Graph(self.device.getTarget()))
         return "" if update is None else update.described()
 
-    def lowered(self, graph: Graph) -> tuple[LoweredModel, DeviceOptimizer | None]:
+    def lowered(self, graph: Graph, stages: CompilationStages) -> tuple[LoweredModel, DeviceOptimizer | None]:
         """The model's program on a graph, and how it trains."""
         settings = self.settings
         lowering = GraphLowering(graph, self.joint, self.optimizer is not None, settings.plans, settings.stable_norms)
@@ -125,8 +134,11 @@ class _Model:
         update = self._update(graph)
         if update is not None:
             lowering.loss_gradient = update.loss_scaling(self._loss_type())
-        lowering.run()
-        return lower_model(lowering, settings, update), update
+        with stages.stage("lowering", "operations") as stage:
+            lowering.run(stage.at)
+            stage.result = counted(graph.numVertices(), "vertex", "vertices")
+        with stages.stage("building the program of"):
+            return lower_model(lowering, settings, update), update
 
     def known_update(self) -> DeviceOptimizer | None:
         """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""

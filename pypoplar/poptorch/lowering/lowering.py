@@ -33,6 +33,7 @@ from pypoplar.program import Sequence
 from pypoplar.types import UNSIGNED_INT, ElementType
 
 Create = Callable[[], Tensor]
+Progress = Callable[[int, int, str], None]
 
 
 class GraphLowering:
@@ -204,15 +205,21 @@ class GraphLowering:
 
     # the walk
 
-    def run(self) -> None:
-        """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added."""
+    def run(self, at: Progress | None = None) -> None:
+        """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added.
+
+        `at(done, total, module)` is called before each.
+        """
         scaled = isinstance(self.loss_gradient, Tensor)
         check_supported(self.joint, self.joint.loss_gradient if scaled else None)
         self.walks = True
         self.first_gradient = self.joint.loss_gradient
-        for node in self.joint.graph.nodes:
-            if node.op == "call_function":
-                self.lower(node)
+        operations = [node for node in self.joint.graph.nodes if node.op == "call_function"]
+        for done, node in enumerate(operations):
+            if at is not None:
+                origin = node.meta.get("origin")
+                at(done, len(operations), origin.module if origin else "")
+            self.lower(node)
         if self.nested:
             raise self.nested[-1].left_open()
         self.walks = False
