@@ -109,17 +109,26 @@ def cut(error: BaseException) -> None:
     _shorten(error, 0, 1)
 
 
+def cut_all(error: BaseException) -> None:
+    """Leave no entry of ours, of an error and of its reasons: for who shows the text of whole functions, as pytest does."""
+    entries = _entries(error.__traceback__)
+    if not entries or os.environ.get(ENVIRONMENT) or not _means_the_user(error, entries):
+        return
+    for reason in [error, *_reasons(error)]:
+        users = [entry for entry in _entries(reason.__traceback__) if not is_ours(_file(entry))]
+        for entry, following in zip(users, [*users[1:], None], strict=False):
+            entry.tb_next = following
+        reason.__traceback__ = users[0] if users else None
+
+
 def _shorten(error: BaseException, hidden: int, keep: int) -> None:
     """Without the first `hidden` entries, and all but `keep` entries of ours that follow below them."""
     entries = _entries(error.__traceback__)[hidden:]
     if not entries or os.environ.get(ENVIRONMENT) or not _means_the_user(error, entries):
         return
     error.__traceback__ = _linked(entries, keep)
-    seen = {id(error)}
-    while (reason := _reason(error)) is not None and id(reason) not in seen:
-        seen.add(id(reason))
+    for reason in _reasons(error):
         reason.__traceback__ = _linked(_entries(reason.__traceback__), 1)
-        error = reason
 
 
 def _means_the_user(error: BaseException, entries: list[TracebackType]) -> bool:
@@ -128,6 +137,14 @@ def _means_the_user(error: BaseException, entries: list[TracebackType]) -> bool:
         return True
     last = next((entry for entry in reversed(entries) if not _is_pythons(_file(entry))), entries[-1])
     return not is_ours(_file(last)) or (isinstance(error, AssertionError) and _file(last).startswith(_TESTING))
+
+
+def _reasons(error: BaseException) -> list[BaseException]:
+    """The errors that are shown above an error, the last one first."""
+    seen = {id(error): error}
+    while (reason := _reason(error)) is not None and id(reason) not in seen:
+        seen[id(reason)] = error = reason
+    return list(seen.values())[1:]
 
 
 def _reason(error: BaseException) -> BaseException | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from pypoplar.tracebacks import cut_all
 
 if TYPE_CHECKING:
     from pypoplar.device import Device
@@ -43,6 +46,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left_out if other else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show errors of pypoplar at the line of the test: pytest would print the whole function that the test called."""
+    if call.excinfo is not None:
+        cut_all(call.excinfo.value)
+        call.excinfo.traceback = type(call.excinfo.traceback)(call.excinfo.value.__traceback__)
+    return (yield)
 
 
 @pytest.fixture(params=MODES)
