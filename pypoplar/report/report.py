@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import field, frozen
@@ -371,7 +371,7 @@ class Report(ShownInNotebooks):
     compilation:
         What the compiler made of it.
     execution:
-        What its runs cost; None until one has come to its end.
+        What its runs cost; None until one has come to its end, which its type does not say: type checkers take it that one has.
     poplarVersion:
         The release of pypoplar that made the report.
     name:
@@ -383,7 +383,7 @@ class Report(ShownInNotebooks):
     """
 
     compilation: Compilation
-    execution: Execution | None
+    execution: Execution | Any  # or None; with Any, `getReport().execution.steps` needs no assert to please a type checker
     poplarVersion: Version
     name: str = ""
     created: str = ""

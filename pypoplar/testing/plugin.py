@@ -49,13 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show errors of pypoplar at the line of the test: pytest would print the whole function that the test called."""
     if call.excinfo is not None:
         cut_all(call.excinfo.value)
-        call.excinfo.traceback = type(call.excinfo.traceback)(call.excinfo.value.__traceback__)
+        trace = call.excinfo.value.__traceback__
+        if trace is not None:
+            call.excinfo.traceback = type(call.excinfo.traceback)(trace)
     return (yield)
 
 
