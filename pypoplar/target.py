@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.presets import PARAMETERS, PRESETS, TIMINGS, Parameter, Preset, Value, told_figures
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
@@ -165,7 +166,7 @@ def check_count(name: str, value: object, least: int = 1) -> int:
 
 @public
 @frozen(kw_only=True)
-class Target:
+class Target(ShownInNotebooks):
     """A machine to build graphs for, made by `IPUModel.createDevice`, `createIPUTarget` or `createCPUTarget`.
 
     Values only: two targets with the same figures are equal, and can be saved as JSON. A figure out of its range raises

@@ -54,6 +54,17 @@ class UpsampleMethod(Enum):
     REPEAT = "REPEAT"
 
 
+def _index_hint(value: object) -> str:
+    """What there is for an index that is no whole number."""
+    if value is None:
+        return "; use expand([dimension]) for a new dimension"
+    if isinstance(value, list | np.ndarray):
+        return "; concat([t[i:i + 1] for i in ...]) has rows that are known now; popops.multiSlice takes a tensor of indices"
+    if isinstance(value, Tensor):
+        return "; popops.multiSlice and popops.dynamicSlice take what a tensor of indices says"
+    return ""
+
+
 @public
 class Tensor(WithoutValues, ShownInNotebooks):
     """A view of elements of a graph's variables and constants, with a shape and an element type.
@@ -288,8 +299,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             raise TypeError
         except TypeError:
             ordered(value, f"an index of {self._described()}")
-            hint = "; use expand([dimension]) for a new dimension" if value is None else ""
-            raise PoplarTypeError(f"{wanted}, got {value!r}{hint}") from None
+            raise PoplarTypeError(f"{wanted}, got {value!r}{_index_hint(value)}") from None
 
     def _part(self, begin: int, end: int, dimension: int, asked: str) -> Tensor:
         """``[begin, end)`` of one dimension; `asked` is how the user wrote it."""
@@ -932,6 +942,9 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     def _dimension(self, dimension: Any) -> int:
         number = self._whole(dimension, "a dimension is a whole number")
+        if not self._shape:
+            hint = "reshape([1]) makes it a tensor of rank 1, which can be broadcast"
+            raise PoplarIndexError(f"{self._described()} of rank 0 has no dimension {number}: {hint}")
         if not -len(self._shape) <= number < len(self._shape):
             raise PoplarIndexError(f"{self._described()} of rank {len(self._shape)} has no dimension {number}")
         return number % len(self._shape)

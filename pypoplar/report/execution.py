@@ -330,6 +330,12 @@ class TileAverage:
     copies: float = 0.0
 
 
+class Steps(tuple[Step, ...], ShownInNotebooks):
+    """The static steps that ran, given by `Execution.steps`: a tuple of `Step` that notebooks show as a table."""
+
+    __slots__ = ()
+
+
 @frozen(eq=False, repr=False)
 class Execution(ShownInNotebooks):
     """What the runs since the engine was loaded, or its profile reset, cost; given by `Report.execution`.
@@ -358,7 +364,7 @@ class Execution(ShownInNotebooks):
         Cycles by source line, where a profile of the execution was asked for.
     """
 
-    steps: tuple[Step, ...]
+    steps: Steps = field(converter=Steps)
     cycles_by_vertex_type: Mapping[str, VertexTypeCycles]
     programs: tuple[str, ...] = ()
     tiles: int = 0

@@ -16,13 +16,15 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Execution, Run
+from pypoplar.report.execution import Execution, Run, Step, Steps
 from pypoplar.report.phase_cycles import mean_tile_cycles
 from pypoplar.report.phases import PHASES
 from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program as ReportProgram
+from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Report, ReportTarget
 from pypoplar.report.text.text_columns import heading
+from pypoplar.target import Target
 
 if TYPE_CHECKING:
     from pypoplar.executable.executable import Executable
@@ -42,14 +44,14 @@ CHILDREN = 20  # parts shown of one program
 NODES = 400  # parts shown in all
 INTERVALS = 4  # intervals shown of one tile
 TILES = 12  # tiles whose intervals are shown
+STEPS = 60  # steps shown of an execution
 TYPES = 8  # vertex types shown of a graph
 TEXT = 120  # characters of one value
-COLOURS = {name: colour.light for name, colour in palette.PHASES.items()}
 STRIPED = ("threads",)  # what has another's colour has stripes, as in the page
 SQUARES = {True: "&#9637;", False: "&#9632;"}  # of a legend: striped or not
 STRIPE = 8  # thousandths of a bar from one stripe to the next
-OVER = palette.TEXTS["warn"].light
-GROUND = palette.GROUNDS["paper"].light
+OVER = palette.TEXTS["warn"]
+GROUND = palette.GROUNDS["paper"]
 FIXED = 'vector-effect="non-scaling-stroke"'  # a line is one pixel wide, however the strip is stretched
 INDENT = "margin-left: 16px"
 
@@ -67,6 +69,8 @@ def html_of(shown: object) -> str:
         (Graph, graph_html),
         (Report, report_html),
         (Execution, execution_html),
+        (Steps, steps_html),
+        (Target, target_html),
         (Run, run_html),
         (ReportProgram, report_program_html),
         (Program, program_html),
@@ -75,6 +79,11 @@ def html_of(shown: object) -> str:
         if isinstance(shown, kind):
             return view(shown)
     raise TypeError(f"notebooks have no view of {type(shown).__name__}")
+
+
+def themed(name: str, colour: palette.Colour) -> str:
+    """A property of a style with a colour of the notebook's theme; old browsers take the light one."""
+    return f"{name}: {colour.light}; {name}: light-dark({colour.light}, {colour.dark})"
 
 
 def block(*parts: str) -> str:
@@ -95,11 +104,17 @@ def strip(values: Int64s, limit: float = 0.0, title: str = "") -> str:
     first = np.flatnonzero(np.concatenate(([True], shown[1:] != shown[:-1])))
     heights = np.where(shown[first] > 0, np.maximum(40 * shown[first] / top, 1.0), 0.0)
     steps = "".join(f"H{x}V{40 - height:.4g}" for x, height in zip(first.tolist(), heights.tolist(), strict=True))
-    line = f'<path d="M0 {40 - 40 * limit / top:.4g}h{len(shown)}" stroke="{OVER}" stroke-width="1" {FIXED}/>' if limit else ""
+    line = (
+        f'<path d="M0 {40 - 40 * limit / top:.4g}h{len(shown)}" style="{themed("stroke", OVER)}" stroke-width="1" {FIXED}/>'
+        if limit
+        else ""
+    )
+    fill = themed("fill", OVER if over else palette.PHASES["compute"])
+    border = f"border: 1px solid; {themed('border-color', palette.LINES['line'])}"
     return (
         f'<svg viewBox="0 0 {len(shown)} 40" preserveAspectRatio="none" role="img" width="100%" height="40" '
-        f'style="max-width: 900px; display: block; border: 1px solid #ccc"><title>{escape(title)}</title>'
-        f'<path d="M0 40{steps}H{len(shown)}V40Z" fill="{OVER if over else COLOURS["compute"]}"/>{line}</svg>'
+        f'style="max-width: 900px; display: block; {border}"><title>{escape(title)}</title>'
+        f'<path d="M0 40{steps}H{len(shown)}V40Z" style="{fill}"/>{line}</svg>'
     )
 
 
@@ -112,19 +127,30 @@ def shares(parts: Sequence[tuple[str, str, float]]) -> str:
     for name, label, amount in parts:
         if amount <= 0:
             continue
-        colour = COLOURS[name]
+        colour = palette.PHASES[name]
         wide = 1000 * amount / whole
-        bars.append(f'<rect x="{begin:.4g}" y="0" width="{wide:.4g}" height="16" fill="{colour}"/>')
+        bars.append(f'<rect x="{begin:.4g}" y="0" width="{wide:.4g}" height="16" style="{themed("fill", colour)}"/>')
         if name in STRIPED:
             places = np.arange(0, wide - STRIPE / 2, STRIPE)
             stripes = "".join(f"M{begin + place:.4g} 0h{STRIPE // 2}v16h-{STRIPE // 2}z" for place in places)
-            bars.append(f'<path d="{stripes}" fill="{GROUND}"/>' if stripes else "")
-        legend.append(f'<span style="color: {colour}">{SQUARES[name in STRIPED]}</span> {escape(label)} {amount / whole:.1%}')
+            bars.append(f'<path d="{stripes}" style="{themed("fill", GROUND)}"/>' if stripes else "")
+        square = f'<span style="{themed("color", colour)}">{SQUARES[name in STRIPED]}</span>'
+        legend.append(f"{square} {escape(label)} {amount / whole:.1%}")
         begin += wide
     return (
         '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" width="100%" height="16" '
         f'style="max-width: 900px; display: block">{"".join(bars)}</svg><div>{" &nbsp; ".join(legend)}</div>'
     )
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts with a heading for each column; columns in which no row has anything are left out."""
+    listed = list(rows)
+    used = [place for place in range(len(head)) if any(row[place] for row in listed)]
+    cell = "padding: 0 12px 0 0; text-align: left; vertical-align: top"
+    titles = "".join(f'<th style="{cell}">{escape(head[place])}</th>' for place in used)
+    lines = ("".join(f'<td style="{cell}">{escape(row[place])}</td>' for place in used) for row in listed)
+    return f'<table style="border-collapse: collapse"><tr>{titles}</tr>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
@@ -168,7 +194,7 @@ def spread(begin: Int64s, end: Int64s, tile: Int64s, elements: int, tiles: int, 
     missing = elements - int(count.sum())
     parts = []
     if missing:
-        parts.append(f'<div style="color: {OVER}">unmapped: {missing:,} of {elements:,} elements have no tile</div>')
+        parts.append(f'<div style="{themed("color", OVER)}">unmapped: {missing:,} of {elements:,} elements have no tile</div>')
     if not len(used):
         return parts
     fullest = int(counts.argmax())
@@ -225,7 +251,7 @@ def graph_html(graph: Graph) -> str:
     parts = [f"<b>graph</b>{table(rows)}"]
     unmapped = int(first[-1]) - int((mapping.end - mapping.begin).sum())
     if unmapped:
-        parts.append(f'<div style="color: {OVER}">{unmapped:,} elements of variables and constants have no tile</div>')
+        parts.append(f'<div style="{themed("color", OVER)}">{unmapped:,} elements of variables and constants have no tile</div>')
     if held.any():
         limit = target.getBytesPerTile()
         parts += [
@@ -300,6 +326,37 @@ def run_html(run: Run) -> str:
     return block(head, shares(phases), "<div>its longest steps</div>", table(rows), rest)
 
 
+def steps_html(steps: Steps) -> str:
+    """The steps of an execution as a table, in their order."""
+    head = ("step", "type", "name", "executions", "cycles", "of all", "tile balance", "made at")
+    total = sum(step.cycles for step in steps)
+    rows = [_step_cells(step, total) for step in steps[:STEPS]]
+    rest = f"<div>{more(len(steps) - STEPS)} steps</div>" if len(steps) > STEPS else ""
+    return block(f"<b>{counted(len(steps), 'step')}</b>: {total:,} cycles", grid(head, rows), rest)
+
+
+def _step_cells(step: Step, total: int) -> tuple[str, ...]:
+    share = f"{step.cycles / total:.1%}" if total else ""
+    balance = f"{step.tileBalance:.1%}" if len(step.cyclesByTile) and step.cyclesByTile.any() else ""
+    place = short_place(step.program.made_at) if step.program is not None else ""
+    return (str(step.number), step.type, step.name, f"{step.executions:,}", f"{step.cycles:,}", share, balance, place)
+
+
+def target_html(target: Target) -> str:
+    """A machine: its IPUs, tiles, memory, clock and exchange."""
+    tiles, memory = target.getNumTiles(), target.getBytesPerTile()
+    rows = [
+        ("IPUs", f"{target.getNumIPUs():,}"),
+        ("tiles", f"{tiles:,}, {target.getTilesPerIPU():,} of each IPU"),
+        ("memory", f"{memory:,} bytes of each tile, {tiles * memory:,} in all"),
+        ("worker threads", f"{target.getNumWorkerContexts():,} of each tile"),
+        ("clock", f"{target.getTileClockFrequency() / 1e9:,.2f} GHz"),
+        ("exchange", f"a tile receives {target.exchange_bytes_per_cycle:,} bytes in a cycle"),
+        ("architecture, timing", f"{escape(target.getTargetArchString())}, {escape(target.timing)}"),
+    ]
+    return block(f"<b>target</b> <i>{escape(target.getTargetSystemString())}</i>{table(rows)}")
+
+
 def _run_title(run: Run) -> str:
     return (run.name or "run") + (f" ({run.count:,} runs together)" if run.count > 1 else "")
 
@@ -350,7 +407,7 @@ def fullest(whole: Int64s, limit: int) -> str:
     text = f"tile {tile:,}: {int(whole[tile]):,} of {limit:,} bytes ({whole[tile] / limit:.1%})"
     over = int(np.count_nonzero(whole > limit))
     short = counted(over, "tile")
-    return f'{text}, <span style="color: {OVER}">{short} out of memory</span>' if over else text
+    return f'{text}, <span style="{themed("color", OVER)}">{short} out of memory</span>' if over else text
 
 
 # Programs

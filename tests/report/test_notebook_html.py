@@ -27,9 +27,10 @@ from pypoplar import (
 )
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch
 from pypoplar.program.base import Nothing
-from pypoplar.report.execution import Execution, Run, Step
+from pypoplar.report import palette
+from pypoplar.report.execution import Execution, Run, Step, Steps
 from pypoplar.report.memory_report import MemoryByTile
-from pypoplar.report.notebook_tables import COLOURS, STRIPE, shares
+from pypoplar.report.notebook_tables import STRIPE, html_of, shares, themed
 from pypoplar.report.program_nodes import ComputeSet, VertexInstances
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version
@@ -277,11 +278,13 @@ def halving(name=NASTY):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(sorted(COLOURS)), st.floats(0, 1e9)), min_size=1, max_size=9, unique_by=lambda row: row[0])
+    st.lists(
+        st.tuples(st.sampled_from(sorted(palette.PHASES)), st.floats(0, 1e9)), min_size=1, max_size=9, unique_by=lambda row: row[0]
+    )
 )
 def test_parts_of_a_bar_that_have_one_colour_are_told_apart_by_stripes(rows):
     html = shares([(name, name, amount) for name, amount in rows])
-    marks = re.findall(r'<span style="color: (#\w+)">(&#\d+;)</span> (\w+) ', html)
+    marks = re.findall(r'<span style="color: (#\w+); color: light-dark\([^)]*\)">(&#\d+;)</span> (\w+) ', html)
     assert [name for *_, name in marks] == [name for name, amount in rows if amount > 0]
     assert len({(colour, square) for colour, square, _ in marks}) == len(marks)
     threads, whole = dict(rows).get("threads", 0), sum(amount for _, amount in rows)
@@ -375,3 +378,42 @@ def test_a_report_opens_its_page_in_the_browser(tmp_path, monkeypatch):
         assert "<title>engine</title>" in place.read_text(encoding="utf-8")
         assert path is None or place == path
     assert {place.name for place in tmp_path.iterdir() if place.is_file()} == {"own.html"}
+
+
+def test_a_target_is_a_table_of_its_figures():
+    page = Page(IPUModel("bow").createDevice().getTarget()._repr_html_())
+    assert "target bow" in page.text
+    assert "1,472" in page.text
+    assert "638,976 bytes of each tile" in page.text
+    assert "a tile receives" in page.text
+
+
+def test_the_steps_of_an_execution_are_a_table(tmp_path):
+    steps = full_report().execution.steps
+    assert isinstance(steps, Steps)
+    page = Page(steps._repr_html_())
+    assert page.tags.count("tr") == 1 + len(steps)
+    assert page.text.startswith("3 steps")
+    for word in ("gather", "OnTileExecute", "executions", "made at", "model.py:20"):
+        assert word in page.text
+
+
+def test_steps_beyond_what_a_notebook_shows_are_counted_and_columns_without_anything_left_out():
+    steps = Steps(Step(name=NASTY, type="Sync", executions=1, number=number) for number in range(70))
+    page = Page(steps._repr_html_())
+    assert page.tags.count("tr") == 61
+    assert "10 more" in page.text
+    assert "tile balance" not in page.text
+    assert Page(Steps()._repr_html_()).text.startswith("0 steps")
+
+
+def test_every_colour_of_a_view_has_a_form_for_dark_notebooks():
+    for shown in (full_report(), full_report().execution, full_report().execution.runs[0]):
+        html = html_of(shown)
+        assert not re.search(r'(fill|stroke)="#', html)
+        told = re.findall(r"(fill|stroke|color|border-color): (#\w+); \1: light-dark\((#\w+), (#\w+)\)", html)
+        assert told
+        assert len(re.findall(r"(?:fill|stroke|[^-]color|border-color): #", html)) == len(told)
+        known = {(colour.light, colour.dark) for colour in palette.ALL.values()}
+        assert {(light, dark) for _, first, light, dark in told if first == light} <= known
+    assert themed("fill", palette.PHASES["sync"]) == "fill: #570080; fill: light-dark(#570080, #cb4efe)"
