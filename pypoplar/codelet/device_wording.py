@@ -29,5 +29,5 @@ def shared_word(first: str, second: str) -> str:
     """What two workers do to a word; each says its worker and what of the word it stores."""
     return (
         f"two workers store into one 32-bit word, and one of the stores would be lost: {first} and {second}; "
-        "let each worker store whole words"
+        "let each worker store whole words, have elements of 32 bits, such as INT for BOOL, or let one worker store all of a word"
     )

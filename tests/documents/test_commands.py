@@ -17,6 +17,7 @@ from pypoplar.cli import main
 
 NOT_RUN = {
     "pip install": "it fetches what it installs",
+    ".venv/bin/pip install": "the same, in an environment of its own",
     "python3 -m venv": "it makes an environment; .ci/run does that, with both commands of the README",
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }

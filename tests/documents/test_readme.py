@@ -54,6 +54,16 @@ def test_the_first_program_is_short_and_prints_squares(tmp_path):
     assert "x: [1.0000000 2.2500000 4.0000000 6.2500000]" in done.stderr
 
 
+def test_one_page_says_how_to_install_from_a_checkout_and_the_others_lead_there():
+    for page in ("README.md", "docs/start.md", "docs/pytorch.md"):
+        assert "install.md)" in (ROOT / page).read_text(encoding="utf-8"), page
+    (commands,) = blocks("docs/install.md", "sh")
+    assert "pip install -e ." in commands
+    assert "no package registry yet" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    fetched = re.compile(r"^\s*(\S*/)?pip install '?pypoplar", re.MULTILINE)
+    assert [page for page in PAGES if any(fetched.search(block) for block in blocks(page, "sh"))] == []
+
+
 def test_the_readme_has_the_newcomers_two_commands():
     regression, tests = [line for block in blocks("README.md", "sh") for line in block.splitlines() if "venv" in line]
     assert regression.endswith("pypoplar tutorial regression")

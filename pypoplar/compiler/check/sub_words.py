@@ -72,6 +72,12 @@ def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int6
     return Claims(group, party, begin, end, np.ones(len(edge), bool)), int(end.max()) + 1
 
 
+REMEDY = (
+    "let each vertex write whole words, an even number of HALFs or four CHARs from a multiple of it on, have elements of 32 bits, "
+    "such as INT for BOOL, or give all of a word to one vertex"
+)
+
+
 def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
     writer, rival = overlap.writer // 2, overlap.other // 2
     field, what = _store(graph, plan, writer, overlap)
@@ -82,7 +88,7 @@ def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
         f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, writer)}: "
         f"{vertex_name(graph, writer)} and {vertex_name(graph, rival)}, added at "
         f"{vertex_location(graph, rival)}, run on different workers, and one of the stores would be lost{more}; "
-        f"{compute_set_made(graph, writer)}"
+        f"{compute_set_made(graph, writer)}; {REMEDY}"
     )
 
 

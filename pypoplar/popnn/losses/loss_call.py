@@ -110,15 +110,17 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
     Parameters
     ----------
     modelOutputs:
-        Probabilities, FLOAT or HALF [samples, classes].
+        FLOAT or HALF [samples, classes]. For CROSS_ENTROPY_LOSS they are probabilities, as a softmax gives them, and not what
+        goes into it: no softmax is computed here.
     expected:
         Labels, UNSIGNED_INT or INT [samples].
     loss:
         What the losses are written to: [samples] of the type of the outputs. If it has no tiles yet, it gets those of the
         outputs.
     deltas:
-        What the gradients are written to: [samples, classes] of the type of the outputs; for CROSS_ENTROPY_LOSS those by what
-        went into the softmax. If it has no tiles yet, it gets those of the outputs.
+        What the gradients are written to: [samples, classes] of the type of the outputs. For SUM_SQUARED_LOSS they are those of
+        the loss by `modelOutputs`; for CROSS_ENTROPY_LOSS by what went into the softmax whose probabilities `modelOutputs` are,
+        so that no gradient of the softmax is to be computed. If it has no tiles yet, it gets those of the outputs.
     lossType:
         What a loss measures.
     deltasScale:

@@ -42,7 +42,8 @@ def test_two_vertices_that_share_a_word_are_named_with_their_elements_and_lines(
         "vertices.py:100: Field Fill.y writes to elements [2:3) of variable 'x' into the same 32-bit word of tile 0 as "
         "field Fill.y to elements [3:4) of variable 'x' in same compute set 'fill': vertex 0 (Fill) on tile 0 and "
         "vertex 1 (Fill) on tile 0, added at vertices.py:101, run on different workers, and one of the stores would be lost; "
-        "the compute set was made at sets.py:10"
+        "the compute set was made at sets.py:10; let each vertex write whole words, an even number of HALFs or four CHARs from a "
+        "multiple of it on, have elements of 32 bits, such as INT for BOOL, or give all of a word to one vertex"
     )
 
 
