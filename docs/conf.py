@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "asked_words",
     "public_names",
     "themed_pictures",
     "torch_names",

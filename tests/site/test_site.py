@@ -3,6 +3,7 @@
 CI builds it and says where it is: ``PYPOPLAR_SITE=build/site pytest tests/site``.
 """
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from attrs import frozen
 from page_browser import browser
 from site_pages import Site, elsewhere, styled
+from site_search import SiteSearch
 
 PLACE = os.environ.get("PYPOPLAR_SITE")
 PHONE, DESKTOP = (390, 844), (1400, 1000)
@@ -43,6 +45,11 @@ def site():
 def window(tmp_path_factory):
     with browser(tmp_path_factory.mktemp("chromium")) as window:
         yield window
+
+
+@pytest.fixture(scope="module")
+def search():
+    return SiteSearch(Path(PLACE))
 
 
 @pytest.fixture
@@ -150,3 +157,57 @@ def test_the_search_finds_without_a_network(site, window):
     window.driver.get((site.root / "search.html").as_uri() + "?q=addVertex")
     window.until("document.querySelectorAll('#search-results li a').length > 0")
     assert window.requests() == []
+
+
+@pytest.mark.slow
+def test_results_have_excerpts_from_the_disk_too(site, window):
+    window.resize(*DESKTOP)
+    window.driver.get((site.root / "search.html").as_uri() + "?q=undefined")
+    window.until("document.querySelectorAll('#search-results li p.context').length > 0")
+
+
+QUESTIONS = {
+    "half precision": "codelets",
+    "load weights": "how-to/save-and-load",
+    "how do I see exchange": "report",
+    "out of memory": "how-to/out-of-memory",
+    "replicated": "not-there-yet",
+    "install": "install",
+    "NaN": "how-to/nan",
+    "race condition": "how-to/debug",
+    "multiple IPUs": "how-to/several-ipus",
+    "unit test": "how-to/test-a-program",
+    "Jupyter": "how-to/notebooks",
+    "cycle estimate": "model",
+    "environment variables": "command-line",
+    "SQLite": "profile-file",
+    "random numbers": "api/poprand",
+    "save a model": "how-to/save-and-load",
+    "matrix multiplication": "how-to/use-the-libraries",
+    "vectorize": "how-to/fast-codelet",
+    "idle threads": "how-to/slow-program",
+    "custom operation": "how-to/add-an-operation",
+    "perfetto": "how-to/read-a-profile",
+    "float16": "codelets",
+    "remote buffer": "how-to/streams",
+    "GitHub Actions": "how-to/continuous-integration",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_finds_its_page_first(search, question):
+    assert search.pages(question)[0] == QUESTIONS[question]
+
+
+def test_words_of_the_text_find_pages_too(search):
+    assert "how-to/out-of-memory" in search.pages("exchange buffers")
+    assert "api/graph" in search.pages("addVertex")
+    assert search.pages("xyzzy") == []
+
+
+def test_every_page_has_a_text_for_excerpts(site, search):
+    script = (site.root / "_static" / "page_texts.js").read_text(encoding="utf-8")
+    texts = json.loads(script.removeprefix("const PAGE_TEXTS = ").rstrip().removesuffix(";"))
+    assert set(texts) == set(search.index["docnames"])
+    assert "exchange buffers" in texts["how-to/out-of-memory"]
+    assert all(texts.values())
