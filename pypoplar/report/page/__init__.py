@@ -37,7 +37,8 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     """
     target = report.compilation.target
     created = report.created.replace("T", " ").replace("+00:00", " UTC")
-    words = (created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}")
+    machine = f"{target.numTiles:,} tiles of {target.system or target.architecture}"
+    words = (created, f"pypoplar {report.poplarVersion.string}", machine)
     _write(Path(path), REPORT, report, report.name or "Profile", words)
 
 

@@ -506,6 +506,48 @@ def test_all_views_fit_the_width_of_their_window(window, page, width):
         window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_no_tab_is_cut_at_the_width_of_a_desktop(window, page):
+    size = {"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        window.open(page)
+        last = "return Math.max(...[...document.querySelectorAll('#tabs a')].map((one) => one.getBoundingClientRect().right))"
+        assert window.run(last) <= 1400
+        assert window.run("const nav = document.querySelector('nav'); return nav.scrollWidth <= nav.clientWidth")
+    finally:
+        window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_names_break_behind_separators(show):
+    window = show(report(compute("layer1/conv_fwd", 0, [200] * 4)), fragment="#steps")
+    cell = "return [...document.querySelectorAll('#panel-steps td')].find((one) => one.textContent === 'layer1/conv_fwd').innerHTML"
+    assert window.run(cell) == "layer1/<wbr>conv_<wbr>fwd"
+
+
+def test_an_exchange_that_is_all_alike_is_said_in_words(show):
+    move = exchange("move", 0, [4] * 4, [8] * 4, [8] * 4)
+    pairs = [(source, 2 + target, 8) for source in range(2) for target in range(2)]
+    window = show(report(move, exchanges=(messages("move", 0, *pairs),)), fragment="#exchange")
+    assert "All alike: from each of 2 tiles to each of 2 tiles go 8 B." in window.text("#panel-exchange")
+    assert not window.run("return document.querySelector('#panel-exchange .map').checkVisibility()")
+    other = show(report(move, exchanges=(messages("move", 0, *pairs[:-1], (1, 3, 9)),)), fragment="#exchange")
+    assert "All alike" not in other.text("#panel-exchange")
+
+
+def test_differences_of_a_comparison_have_the_look_of_their_size(show):
+    steps = [compute(name, number, [1000] * 4) for number, name in enumerate(("much", "some", "little"))]
+    later = {"much": 4220, "some": 1050, "little": 1001}
+    after = [compute(name, number, [cycles] * 4) for number, (name, cycles) in enumerate(later.items())]
+    window = show(report(*steps, name="before"), report(*after, name="after"), fragment="#steps")
+    rows = "[...document.querySelectorAll('#panel-steps tbody tr')]"
+    kinds = f"{rows}.map((row) => [row.cells[3].textContent, row.cells[7].className])"
+    assert window.run(f"return Object.fromEntries({kinds})") == {
+        "much": "number more strong",
+        "some": "number more",
+        "little": "number more slight",
+    }
+
+
 @pytest.fixture(scope="module")
 def comparison_page(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "comparison.html"

@@ -100,7 +100,7 @@ page.table = ({ caption, columns, rows, sort = "", filter = "", onPick = null, p
   }
 
   function line(row) {
-    const cells = columns.map((column) => cell(column, row[column.name], column.link?.(row)));
+    const cells = columns.map((column) => cell(column, row[column.name], column.link?.(row), row));
     if (!onPick) return page.element("tr", {}, cells);
     const pick = () => {
       state.picked = row;
@@ -131,12 +131,23 @@ page.table = ({ caption, columns, rows, sort = "", filter = "", onPick = null, p
   return made;
 };
 
-function cell(column, value, address) {
-  const text = page.format(value, column.unit);
+// How a difference is told: worse or better, and as large as it is of what it was: what is less than a hundredth is grey, a tenth is bold.
+page.changed = (change, before) => {
+  const part = before ? Math.abs(change / before) : Infinity;
+  const size = part < 0.01 ? " slight" : part < 0.1 ? "" : " strong";
+  return `${change > 0 ? "more" : "less"}${size}`;
+};
+
+// A name that a narrow column breaks behind its separators, not within words.
+page.breakable = (text) => text.split(/(?<=[/_.:,<>])/).flatMap((part, place) => (place ? [page.element("wbr"), part] : [part]));
+
+function cell(column, value, address, row) {
+  const written = page.format(value, column.unit);
   const kind = column.unit === "text" ? "text" : "number";
+  const text = kind === "text" ? page.breakable(String(written)) : written;
   if (address) return page.element("td", { class: kind }, page.element("a", { href: address }, text));
   if (!column.signed || !value) return page.element("td", { class: kind }, text);
-  return page.element("td", { class: `number ${value > 0 ? "more" : "less"}` }, (value > 0 ? "+" : "") + text);
+  return page.element("td", { class: `number ${page.changed(value, column.of?.(row))}` }, (value > 0 ? "+" : "") + text);
 }
 
 // The address of a name among all names.

@@ -55,7 +55,7 @@ if (page.data.kind === "comparison") {
     function cells({ title, sums }) {
       const bytes = (side) => (sums[`${side}_memory`] ? page.format(sums[`${side}_memory`], "bytes") : "");
       const change = sums.b - sums.a;
-      const signed = (text) => page.element("span", { class: change > 0 ? "more" : "less" }, `${change > 0 ? "+" : ""}${text}`);
+      const signed = (text) => page.element("span", { class: page.changed(change, sums.a) }, `${change > 0 ? "+" : ""}${text}`);
       return [
         page.element("span", {}, title),
         page.element("span", { class: "both" }, bar(sums, "a"), bar(sums, "b")),

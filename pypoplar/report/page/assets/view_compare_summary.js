@@ -6,8 +6,8 @@ const MOST_WORDS = 20; // differences in words
 page.bothColumns = (number, label, unit) => [
   { name: `a_${number}`, label: `${label}, A`, unit },
   { name: `b_${number}`, label: `${label}, B`, unit },
-  { name: "difference", label: "Difference", unit, signed: true },
-  { name: "percent", label: "Change", unit: "share", signed: true },
+  { name: "difference", label: "Difference", unit, signed: true, of: (row) => row[`a_${number}`] },
+  { name: "percent", label: "Change", unit: "share", signed: true, of: () => 1 },
 ];
 
 // Facts of both as a plain table.

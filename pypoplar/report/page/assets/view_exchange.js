@@ -19,6 +19,7 @@ if (page.data.kind === "report") {
     const map = page.figure("Bytes from tile to tile. Drag to zoom in, double click to zoom out.", "map");
     const lines = page.figure("Bytes that each tile sends and receives; what it sends to several tiles at once counts for each of them.", "low");
     const heading = page.element("h2");
+    const alike = page.element("p", { class: "alike", hidden: true });
     const state = { chosen: null, logarithm: false, x: [0, tiles], y: [0, tiles] };
     const all = page.element("button", { type: "button", onclick: () => choose(null) }, "All exchanges");
     const start = list.find((one) => String(one.step) === parameters.step) ?? null;
@@ -52,6 +53,7 @@ if (page.data.kind === "report") {
         }),
       ),
       page.element("p", { class: "quiet note" }),
+      alike,
       map,
       lines,
     );
@@ -131,7 +133,27 @@ if (page.data.kind === "report") {
             data.bytes[at] * one.times;
         }
       }
-      await paint(sums, columns, rows, width, coarse);
+      if (!sayAlike(sums, columns, width, coarse)) await paint(sums, columns, rows, width, coarse);
+    }
+
+    // An exchange in which all tiles that take part send as much to each other is said in words: a map of it has one colour.
+    function sayAlike(sums, columns, width, coarse) {
+      const whole = `${used()}` === `${[state.y, state.x]}` && width === 1 && coarse === 1;
+      const [from, to] = [new Set(), new Set()];
+      let [count, bytes, same] = [0, 0, whole];
+      for (let at = 0; at < sums.length && same; at++) {
+        if (!sums[at]) continue;
+        same = !count || sums[at] === bytes;
+        bytes = sums[at];
+        count += 1;
+        from.add(Math.floor(at / columns));
+        to.add(at % columns);
+      }
+      alike.hidden = !(same && count > 1 && count === from.size * to.size);
+      map.hidden = !alike.hidden;
+      const many = (tiles) => (tiles.size > 1 ? `each of ${page.format(tiles.size)} tiles` : "one tile");
+      if (!alike.hidden) alike.textContent = `All alike: from ${many(from)} to ${many(to)} go ${page.format(bytes, "bytes")}.`;
+      return !alike.hidden;
     }
 
     async function paint(sums, columns, rows, width, coarse) {
