@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Iterator
@@ -89,6 +90,5 @@ class SiteSearch:
                 yield page, max(scores.values())
 
     def _stemmer(self) -> Any:
-        import snowballstemmer  # Sphinx has it; only a built site is searched
-
-        return snowballstemmer.stemmer("english").stemWord
+        stemmers = importlib.import_module("snowballstemmer")  # Sphinx has it; only a built site is searched
+        return stemmers.stemmer("english").stemWord
