@@ -361,6 +361,7 @@ REFUSED = {
     "Graph.setInitialValue.value": lambda case: case.graph.setInitialValue(case.x[0:2], {1.0, 2.0}),
     "Graph.setPerfEstimate.cycles": lambda case: case.graph.setPerfEstimate(case.vertex(), {10}),
     "Graph.setPerfEstimate.flops": lambda case: case.graph.setPerfEstimate(case.vertex(), 10, {10}),
+    "Graph.kept_layout.shape": lambda case: case.graph.kept_layout(case.x, {4}),
     "Graph.setTileMapping.mapping": lambda case: case.graph.setTileMapping(case.x, {(0, 4), (4, 8)}),
     "IPUModel.__setattr__.value": lambda case: setattr(IPUModel(), "globalExchangeConstraints", set()),
     "IPUModel.createDevice.opts": lambda case: IPUModel().createDevice({"a"}),

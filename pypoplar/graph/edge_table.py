@@ -90,6 +90,13 @@ class _EdgeBlock:
             return blocks[0]
         return _EdgeBlock(*(np.concatenate([getattr(block, column.name) for block in blocks]) for column in fields(_EdgeBlock)))
 
+    def unwriteable(self) -> _EdgeBlock:
+        """The same, which nobody who shares its memory can change."""
+        columns = [getattr(self, column.name).view() for column in fields(_EdgeBlock)]
+        for column in columns:
+            column.flags.writeable = False
+        return _EdgeBlock(*columns)
+
     def first(self, edges: int) -> _EdgeBlock:
         """So many edges from the first on."""
         runs = int(self.length[:edges].sum())
@@ -260,8 +267,8 @@ class EdgeTable:
         """The edges, with `more` rows behind them. The table keeps them as one block, whose memory they share if they can."""
         with self._freezing:
             self._close()
-            if len(self._blocks) > 1:
-                self._blocks = [_EdgeBlock.joined(self._blocks)]
+            if self._blocks:
+                self._blocks = [_EdgeBlock.joined(self._blocks).unwriteable()]
             blocks = list(self._blocks)
         if more is not None or not blocks:
             blocks.append(_EdgeBlock.of_rows(np.zeros((0, 5), np.int64) if more is None else more))

@@ -669,7 +669,8 @@ class Graph(ShownInNotebooks):
             If the tensor is of another graph.
         """
         numbers = self._own(tensor).variable_numbers()
-        kept = self._mapping.kept(numbers[0], shape, derive) if len(numbers) == 1 else None
+        own = None if shape is None else tuple(ordered(shape, "the shape of kept_layout", "(4, 4)"))
+        kept = self._mapping.kept(numbers[0], own, derive) if len(numbers) == 1 else None
         return kept if kept is None else evolve(kept, tile=self._tiles.local(kept.tile))
 
     def elements_without_tile(self, tensor: Tensor) -> int:

@@ -1,5 +1,6 @@
 """Tiles that hold more than their memory, and what a report says of memory."""
 
+import re
 from unittest.mock import patch
 
 import numpy as np
@@ -115,7 +116,8 @@ def test_many_full_tiles_make_one_message():
         compileGraph(graph, Copy(x, x))
     assert "1472 of 1472 tiles hold more than" in str(caught.value)
     assert len(str(caught.value)) < 3000
-    _, tiles, option = str(caught.value).splitlines()
+    _, tiles, made, option = str(caught.value).splitlines()
+    assert re.fullmatch(r"  variable 'x' was made at .*test_memory\.py:\d+", made)
     assert tiles.startswith("  tiles 0-1471: 638,984 bytes each, 8 too many: variable 'x' 638,980")
     assert option == "The option pypoplar.run_out_of_memory runs the program all the same."
 
@@ -130,7 +132,9 @@ def test_only_the_fullest_tiles_are_described():
         copies.append(Copy(x, x))
     with pytest.raises(GraphMemoryAllocationError) as caught:
         bench.engine(Sequence(copies))
-    first, *lines, rest, _ = str(caught.value).splitlines()
+    first, *lines, _ = str(caught.value).splitlines()
+    lines, rest, made = lines[:5], lines[5], lines[6:]
+    assert [line.split(" was made at ")[0] for line in made] == [f"  variable 'c{number}'" for number in (5, 4, 3, 2, 1)]
     assert first.startswith("out of memory: 6 of 16 tiles hold more than the ")
     assert [line.split(":")[0] for line in lines] == [f"  tile {tile}" for tile in (13, 12, 11, 10, 9)]
     assert rest == "  and 1 more tile"
@@ -147,7 +151,8 @@ def test_equal_tiles_are_told_apart_by_what_they_hold():
         copies.append(Copy(x, x))
     with pytest.raises(GraphMemoryAllocationError) as caught:
         bench.engine(Sequence(copies))
-    _, *lines, _ = str(caught.value).splitlines()
+    _, *lines, first, second, _ = str(caught.value).splitlines()
+    assert [line.split(" was made at ")[0] for line in (first, second)] == ["  variable 'a'", "  variable 'b'"]
     assert [line.split(" bytes")[0].split(":")[0] for line in lines] == ["  tiles 0-2, 5", "  tiles 3-4"]
     assert ["'a'" in line for line in lines] == [True, False]
 

@@ -273,7 +273,7 @@ def test_a_step_stands_in_every_sequence_that_has_a_copy_of_it(bench):
     engine.printProfileSummary(text, {"showExecutionSteps": "true"})
     assert "Sequence: head:" in text.getvalue()
     assert "Sequence: tail (its steps are above)" in text.getvalue()
-    assert text.getvalue().count("row 0, row 1, row 2 and 1 more") == 1
+    assert text.getvalue().count("DoExchange: row 0, row 1, row 2 and 1 more") == 1
 
 
 def test_streams_that_share_a_step_are_named_together(bench):

@@ -20,6 +20,7 @@ from pypoplar.errors import (
     UnknownField,
     UnknownVertexType,
 )
+from pypoplar.graph.edge_table import EdgeTable
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.vertex_introspector import VertexPerfEstimate
 from pypoplar.graph.views import concat
@@ -696,3 +697,47 @@ def test_types_by_number_are_those_of_the_supported_list():
         graph.addVertex(compute, Both[type], {"x": graph.addVariable(type, [1])})
     assert [one[3] for one in edges_of(graph)] == list(SUPPORTED)
     assert UNSIGNED_SHORT in SUPPORTED
+
+
+def test_edges_stay_as_they_are_when_an_engine_has_seen_them():
+    """The compiler reads the memory of the graph's own table, which grows on, is cut, and is read again."""
+    graph = Graph(IPUModel("tiny").createDevice())
+    x = graph.addVariable(FLOAT, [2000], "x")
+    graph.addCodelets(Both)
+    cs, nowhere = graph.addComputeSet("many"), np.zeros(2000, np.int64)
+    graph.add_vertices(cs, "Both<float>", {"x": x.reshape([2000, 1])}, nowhere)
+    first = graph.freeze().edges
+    with pytest.raises(ValueError, match="read-only"):
+        first.run_start[0] = 7
+    names = ("vertex", "run_start", "run_count", "run_step")
+    before = [getattr(first, name).copy() for name in names]
+    for vertices in (2000, 3):  # in a block, and one by one
+        with pytest.raises(UnknownField):
+            graph.add_vertices(cs, "Both<float>", {"x": x.reshape([2000, 1])[:vertices], "y": x[:vertices]}, nowhere[:vertices])
+    for number in range(3):
+        graph.addVertex(cs, "Both<float>", {"x": x[number : number + 1]})
+    second = graph.freeze().edges
+    assert [len(first.vertex), len(second.vertex)] == [2000, 2003]
+    for name, column in zip(names, before, strict=True):
+        np.testing.assert_array_equal(getattr(first, name), column)
+        np.testing.assert_array_equal(getattr(second, name)[:2000], column)
+    assert second.run_start[2000:].tolist() == [0, 1, 2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 3, 600])), max_size=6), st.integers(0, 4), st.booleans())
+@examples(40)
+def test_edges_are_taken_back_to_a_vertex_wherever_they_are_kept(added, first, seen):
+    """In blocks, in rows, or in the one block that is left of all when an engine has seen them."""
+    table, kept = EdgeTable(), EdgeTable()
+    x = Graph(IPUModel("tiny").createDevice()).addVariable(FLOAT, [600], "x")
+    added = sorted(added)
+    for vertex, rows in added:
+        for target in (table, kept) if vertex < first else (table,):
+            target.connect_rows(vertex, 0, x[:rows].reshape([rows, 1]))
+    if seen:
+        table.freeze()
+    table.remove(first)
+    for name in ("vertex", "row", "first_run", "run_start", "run_count"):
+        np.testing.assert_array_equal(getattr(table.freeze(), name), getattr(kept.freeze(), name))
+    table.connect(9, 0, x)
+    assert table.freeze().vertex[-1] == 9

@@ -18,10 +18,11 @@ from floors import FLOOR, LATE, House, room
 TESTED_IN = {  # where the name of a room is not that of a folder or of a module of tests
     **dict.fromkeys(("poputil", "popops", "poplin", "poprand", "popnn"), ("libraries",)),
     **dict.fromkeys(("cli", "__main__", "resources", "documents"), ("command",)),
-    **dict.fromkeys(("pva", "profile"), ("test_pva.py", "report")),
+    **dict.fromkeys(("pva", "profile"), ("test_pva.py", "test_typing.py", "report")),
     **dict.fromkeys(("target", "presets"), ("test_target_presets.py", "test_target_devices.py", "model")),
     **dict.fromkeys(("types", "host_values"), ("graph",)),
     "braces": ("test_sets.py",),
+    "host_memory": ("graph/test_host_memory.py",),
     "device": ("test_target_devices.py", "engine"),
     "errors": ("test_newcomer_mistakes.py", "documents"),
     "options": ("test_options_parse.py",),

@@ -113,11 +113,12 @@ def lowered_variables(draw: st.DrawFn, tiles: int, steps: int) -> LoweredVariabl
     bounds = [sorted((draw(st.integers(0, steps)), draw(st.integers(0, steps)))) for _ in range(sum(lives))]
     begin, end = np.array(bounds, np.int64).reshape(-1, 2).T.copy()
     total = int(first[-1])
-    where = (arrays(draw, total, most=tiles), arrays(draw, total)) if tiles else (np.zeros(0, np.int64),) * 2
+    tile = arrays(draw, total, most=tiles) if tiles else np.zeros(0, np.int64)
+    bytes = arrays(draw, total) if tiles else np.zeros(0, np.int64)
     places = tuple(draw(names) for _ in rows)
     made_at = places if any(places) else ()
     return LoweredVariables(
-        tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, *where, made_at
+        tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, tile, bytes, made_at
     )
 
 

@@ -143,7 +143,7 @@ def test_the_repr_of_a_program_is_short_whatever_it_consists_of(deepest, nested)
     small = Program("main", "Sequence", (Program("work", "OnTileExecute", step=0),))
     assert repr(small) == (
         "Program(name='main', type='Sequence', children=(Program(name='work', type='OnTileExecute', children=(), step=0,"
-        " detail='', computeset=None),), step=-1, detail='', computeset=None)"
+        " detail='', computeset=None, made_at=''),), step=-1, detail='', computeset=None, made_at='')"
     )
     assert "children=<1 programs>" in repr(deepest.compilation.programs[0])
     assert len(repr(nested.compilation.programs[0])) < 1000

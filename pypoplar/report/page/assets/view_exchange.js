@@ -20,7 +20,7 @@ if (page.data.kind === "report") {
     const lines = page.figure("Bytes that each tile sends and receives; what it sends to several tiles at once counts for each of them.", "low");
     const heading = page.element("h2");
     const alike = page.element("p", { class: "alike", hidden: true });
-    const state = { chosen: null, logarithm: false, x: [0, tiles], y: [0, tiles] };
+    const state = { chosen: null, listens: false, logarithm: false, x: [0, tiles], y: [0, tiles] };
     const all = page.element("button", { type: "button", onclick: () => choose(null) }, "All exchanges");
     const start = list.find((one) => String(one.step) === parameters.step) ?? null;
     panel.append(
@@ -58,20 +58,6 @@ if (page.data.kind === "report") {
       lines,
     );
     await choose(start, true);
-    map.on("plotly_relayout", (change) => {
-      const range = (axis) =>
-        change[`${axis}axis.range[0]`] !== undefined
-          ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]]
-          : change[`${axis}axis.autorange`]
-            ? [-0.5, tiles - 0.5]
-            : null;
-      const [x, y] = [range("x"), range("y")];
-      if (!x && !y) return;
-      state.x = within(x ?? state.x);
-      state.y = within(y ?? state.y);
-      page.remember({ to: state.x.join("-"), from: state.y.join("-") }, true);
-      draw();
-    });
 
     function within([one, other]) {
       const low = Math.min(tiles - 1, Math.max(0, Math.floor(Math.min(one, other) + 0.5)));
@@ -133,7 +119,29 @@ if (page.data.kind === "report") {
             data.bytes[at] * one.times;
         }
       }
-      if (!sayAlike(sums, columns, width, coarse)) await paint(sums, columns, rows, width, coarse);
+      if (sayAlike(sums, columns, width, coarse)) return;
+      await paint(sums, columns, rows, width, coarse);
+      listen();
+    }
+
+    // A map listens from its first drawing on, which may come late: an exchange that is all alike is said in words.
+    function listen() {
+      if (state.listens) return;
+      state.listens = true;
+      map.on("plotly_relayout", (change) => {
+        const range = (axis) =>
+          change[`${axis}axis.range[0]`] !== undefined
+            ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]]
+            : change[`${axis}axis.autorange`]
+              ? [-0.5, tiles - 0.5]
+              : null;
+        const [x, y] = [range("x"), range("y")];
+        if (!x && !y) return;
+        state.x = within(x ?? state.x);
+        state.y = within(y ?? state.y);
+        page.remember({ to: state.x.join("-"), from: state.y.join("-") }, true);
+        draw();
+      });
     }
 
     // An exchange in which all tiles that take part send as much to each other is said in words: a map of it has one colour.
