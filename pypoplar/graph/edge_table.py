@@ -214,7 +214,7 @@ class EdgeTable:
     def _close(self) -> None:
         """Make a block of the edges that came one by one."""
         if self._runs:
-            self._blocks.append(_EdgeBlock.of_rows(np.array(self._runs, np.int64).reshape(-1, 5)))
+            self._blocks.append(_EdgeBlock.of_rows(np.frombuffer(self._runs, np.int64).reshape(-1, 5)))
             self._in_blocks += len(self._blocks[-1].start)
             self._runs = array("q")
 

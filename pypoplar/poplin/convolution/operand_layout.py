@@ -14,15 +14,14 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
-from pypoplar.poplin.superstep_cost import superstep_cycles
 from pypoplar.popops.rearrange.transposed_blocks import best_blocks
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
-MESSAGE = 3  # cycles of a piece that lies apart from others
 SAMPLE = 4096  # elements that are looked at
 Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
 

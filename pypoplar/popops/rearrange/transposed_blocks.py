@@ -16,11 +16,9 @@ from pypoplar.popops.rearrange.transpose_cycles import transpose_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.structure.groupings import innermost_grouping
+from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target
-
-MESSAGE = 3  # cycles that a tile needs for a piece, however short
-SUPERSTEP = 120  # of a copy, or of vertices, beyond the sync
 
 
 @frozen(eq=False)
@@ -83,7 +81,7 @@ def _is_seen(graph: Graph, tensor: Tensor) -> bool:
 def _candidates(target: Target, parts: list[int], size: int, bytes: int) -> Iterator[tuple[int, int, int]]:
     """Cycles, group and row of the blocks that are worth a look."""
     elements, tiles = prod(parts), target.getTilesPerIPU()
-    steps = 2 * (target.getMaxIPUSyncDelay() + SUPERSTEP)
+    steps = 2 * superstep_cycles(target)
     for group in _divisors(size):
         for row in _divisors(parts[2]):
             if group > 1 and row > 1:
