@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
-from math import prod
+from math import inf, prod
 
 from attrs import evolve, frozen
 
@@ -83,10 +83,12 @@ def _laid_out(
     wanted = tensor.numElements() * sharing // plan.tiles  # elements of a tile
     share = ceiling(tensor.numElements(), graph.getTarget().getNumTiles())
     gathered = MESSAGE * wanted // together
-    superstep = superstep_cycles(graph.getTarget())
-    copied = superstep + MESSAGE * (share // together + wanted // length)
+    least = superstep_cycles(graph.getTarget()) + MESSAGE * (wanted // length)  # of any copy
+    if gathered <= least:
+        return tensor
+    copied = least + MESSAGE * (share // together)
     blocks = best_blocks(graph, tensor.dimShuffle(order))
-    transposed = superstep + MESSAGE * (share // length + wanted // length) + (blocks.cycles if blocks else gathered)
+    transposed = inf if blocks is None else least + MESSAGE * (share // length) + blocks.cycles
     if gathered <= min(copied, transposed):
         return tensor
     if blocks is not None and transposed < copied:
