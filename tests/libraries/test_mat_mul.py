@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
@@ -271,6 +271,8 @@ def test_where_memory_is_short_a_product_is_computed_in_steps(type, mode):
     TYPES,
     TYPES,
 )
+@example(1, 2, 2, 3, 4, FLOAT, HALF, FLOAT)  # the smaller part of the sum takes longer
+@example(1, 38, 8, 26, 9, HALF, HALF, HALF)  # as does the smaller block
 def test_a_run_takes_the_cycles_that_its_plan_says(g, m, k, n, tiles, type, result, partials):
     graph, device = new_graph(tiles)
     prog, cache = Sequence(), poplin.PlanningCache()

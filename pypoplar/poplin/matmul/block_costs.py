@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from attrs import evolve
 
@@ -98,8 +100,9 @@ def _alike(steps: Int64s) -> list[tuple[Int64s, int]]:
 def _step_cost(target: Target, params: ProductParams, cuts: BlockCuts, sizes: Sizes, row_groups: int) -> tuple[int, int]:
     """Cycles of a step, but for the exchange of the operands, and bytes."""
     most = [int(size.max()) for size in sizes]
-    share = min(most[3], worker_columns(most[3], row_groups, cuts.grain))
-    each = block_product_cycles(target, ceiling(most[1], row_groups), most[2], share, params.type)
+    rows, depth, columns = np.ix_(*(np.unique(size) for size in sizes[1:]))  # a smaller block may take longer, where it is uneven
+    share = np.minimum(columns, ceiling(ceiling(columns, cuts.grain), WORKERS // row_groups) * cuts.grain)
+    each = np.max(block_product_cycles(target, ceiling(rows, row_groups), depth, share, params.type))
     cycles = sync_cycles(target) + target.getNumWorkerContexts() * most[0] * int(each)
     outputs, partial = most[0] * most[1] * (most[3] + most[3] % 2 * cuts.padding), params.partials.size
     needed = most[0] * most[2] * (most[1] + most[3]) * params.type.size + outputs * partial
@@ -108,7 +111,16 @@ def _step_cost(target: Target, params: ProductParams, cuts: BlockCuts, sizes: Si
         share = share_bounds(outputs, parts)[1]
         moved = max((parts - 1) * share * partial, (outputs - share) * partial) if parts > 1 else 0
         exchange = max(ceiling(moved, target.getExchangeBytesPerCycle()), MESSAGE * (parts - 1))
-        adding = target.getNumWorkerContexts() * int(reduce_add_cycles(share, parts, params.partials, params.result))
-        cycles += sync_cycles(target) + exchange + adding
+        added = _added_shares(cuts, sizes)
+        adding = max(int(reduce_add_cycles(elements, parts, params.partials, params.result)) for elements in added)
+        cycles += sync_cycles(target) + exchange + target.getNumWorkerContexts() * adding
         needed += (parts - 1) * share * partial + share * params.result.size
     return cycles, needed
+
+
+def _added_shares(cuts: BlockCuts, sizes: Sizes) -> set[int]:
+    """Elements that tiles add up, each number once: fewer of them may take longer, where they are no whole vectors."""
+    groups, rows, _, columns = (set(size.tolist()) for size in sizes)
+    padded = {size + size % 2 * cuts.padding for size in columns}
+    outputs = {count * row * column for count in groups for row in rows for column in padded}
+    return {end - begin for size in outputs for begin, end in pairwise(share_bounds(size, cuts.depth_parts))}
