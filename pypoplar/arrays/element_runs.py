@@ -146,15 +146,17 @@ def _greedy(ids: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     return start[kept], np.where(merged > 1, merged, count[kept]), step
 
 
+def end_to_end(lists: list[RunList]) -> RunList:
+    """The views one after another, run by run."""
+    return RunList(*(np.concatenate([getattr(runs, name) for runs in lists]) for name in ("start", "count", "step")))
+
+
 def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     """The views one after another, with touching runs made one."""
-    start = np.concatenate([runs.start for runs in lists])
-    count = np.concatenate([runs.count for runs in lists])
-    step = np.concatenate([runs.step for runs in lists])
-    if len(start) < 2:
-        return RunList(start, count, step)
-    whole = RunList(start, count, step)
-    if whole.elements() <= 4 * len(start):
+    whole = end_to_end(lists)
+    if len(whole) < 2:
+        return whole
+    if whole.elements() <= 4 * len(whole):
         return compress(whole.ids(), variable_first)
     return touching_as_one(whole, variable_first)
 

@@ -268,7 +268,7 @@ class EdgeTable:
         with self._freezing:
             self._close()
             if self._blocks:
-                self._blocks = [_EdgeBlock.joined(self._blocks).unwriteable()]
+                self._blocks = [_EdgeBlock.joined(self._blocks).in_order().unwriteable()]
             blocks = list(self._blocks)
         if more is not None or not blocks:
             blocks.append(_EdgeBlock.of_rows(np.zeros((0, 5), np.int64) if more is None else more))

@@ -10,13 +10,15 @@ import numpy as np
 
 from pypoplar.arrays.boxes import common_extents
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, join
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.element_runs import RunList, end_to_end, join, touching_as_one
+from pypoplar.arrays.groups import offsets, sorting_order
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.arrays.strides import collapse
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
+
+ORDERED_AT_ONCE = 1 << 20  # elements: what their ids take while they are sorted is some 100 MB
 
 
 def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_aliased: bool) -> list[list[Interval]]:
@@ -69,7 +71,10 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
             raise TensorShapeError(f"{other._described()} and {reference._described()} have different numbers of elements")
     if (boxes := _boxes_in_order(reference, others)) is not None:
         return boxes
-    runs = reference._run_list().unit_steps()
+    runs = reference._run_list()
+    if runs.elements() > ORDERED_AT_ONCE:
+        return _in_order_by_parts(reference, others)
+    runs = runs.unit_steps()
     order = runs.memory_order()
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [view.flatten() for view in others]
@@ -113,6 +118,33 @@ def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:
     else:
         pieces, _ = runs.cut(reference.first[:-1][order], reference.first[1:][order])
     return tensor._scattered(join([pieces], tensor._bounds()), (tensor.numElements(),))
+
+
+def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """The same for many elements, whole variables at a time: what sorting takes besides is much more than the views."""
+    runs, bounds = reference._run_list(), reference._bounds()
+    variable = np.searchsorted(bounds, runs.start, side="right")
+    order = sorting_order(variable)
+    order = np.arange(len(variable)) if order is None else order
+    before = offsets(runs.count[order])[:-1]
+    opens = np.flatnonzero(np.diff(variable[order], prepend=-1))
+    opens = opens[np.diff(before[opens] // ORDERED_AT_ONCE, prepend=-1) > 0]
+    views = [view._run_list() for view in (reference, *others)]
+    ordered: list[list[RunList]] = [[] for _ in views]
+    for part in np.split(order, opens[1:]):
+        whole = RunList(runs.start[part], runs.count[part], runs.step[part])
+        single = whole.unit_steps()
+        owner = np.searchsorted(whole.first, single.first[:-1], side="right") - 1
+        place = (runs.first[part] - whole.first[:-1])[owner] + single.first[:-1]
+        by_memory = single.memory_order()
+        begin, end = place[by_memory], (place + single.count)[by_memory]
+        for view, pieces in zip(views, ordered, strict=True):
+            pieces.append(join([view.cut(begin, end)[0]], bounds))
+    first, *rest = (
+        view._scattered(touching_as_one(end_to_end(pieces), bounds), (view.numElements(),))
+        for view, pieces in zip((reference, *others), ordered, strict=True)
+    )
+    return first, rest
 
 
 def unbroadcast(tensor: Tensor) -> Tensor | None:

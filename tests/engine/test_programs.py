@@ -161,6 +161,24 @@ def test_the_result_of_execute_is_the_and_over_its_vertices(bench, mode, values,
     assert engine.readTensor("result") == agreed
 
 
+def test_a_compute_set_may_tell_several_places_and_moves_its_data_for_each(bench, mode):
+    results = [bench.variable(f"result {number}", False, number) for number in range(3)]
+    given = bench.variable("given", [[1, 2], [3, 4]], 2)
+    compute_set = bench.graph.addComputeSet("all positive")
+    for tile in range(2):
+        bench.vertex(compute_set, AllPositive, 4 * tile, values=given[tile])
+    engine = bench.engine(
+        Sequence([Execute(compute_set, results[0]), Execute(compute_set, results[1]), Execute(compute_set)]), mode
+    )
+    for values in ([[1, 2], [3, 4]], [[1, 2], [3, 0]]):
+        engine.writeTensor("given", values)
+        engine.run()
+        told = [bool(engine.readTensor(f"result {number}")) for number in range(3)]
+        assert told == [min(min(row) for row in values) > 0] * 2 + [False]
+    moves = engine.executable.computes.moves.reshape(3, -1)
+    assert (moves == moves[0]).all()
+
+
 def test_the_and_over_no_vertices_is_true(bench, mode):
     result = bench.variable("result", False)
     engine = bench.engine(Execute(bench.graph.addComputeSet("nothing"), result), mode)

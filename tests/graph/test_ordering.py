@@ -1,12 +1,14 @@
 """Copies go through their ends in the order of memory, whatever the order of their dimensions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
-from pypoplar import FLOAT, Engine, Graph, IPUModel, TensorWriteError
+from pypoplar import FLOAT, Engine, Graph, IPUModel, TensorWriteError, concat
 from pypoplar.graph.ordering import copied_in_order
 from pypoplar.program import Copy
 
@@ -67,3 +69,37 @@ def test_elements_at_other_places_of_one_variable_are_found_beside_other_variabl
     for destination in (x.slice(2, 6), x.slice(0, 4).reverse(0)):
         with pytest.raises(TensorWriteError, match="different positions"):
             Copy(x.slice(0, 4), destination)
+
+
+def pieces_of(draw, graph, variables, length):
+    """A view of several variables, whose elements are in any order; none occurs twice."""
+    whole = concat([draw(st.sampled_from([each, each.reverse(0)])) for each in variables])
+    ids = draw(st.permutations(range(length)))
+    cuts = sorted({0, length, *draw(st.lists(st.integers(0, length), max_size=6))})
+    if draw(st.booleans()):
+        return concat([whole.slice(ids[place], ids[place] + 1) for place in range(length)])
+    blocks = draw(st.permutations([whole.slice(*cut) for cut in pairwise(cuts)]))
+    return concat(
+        [
+            block.slice(phase, block.numElements()).subSample(2, 0)
+            for block in blocks
+            for phase in range(min(2, block.numElements()))
+        ]
+    )
+
+
+@given(st.data(), st.integers(1, 30))
+@examples(60)
+def test_many_elements_are_ordered_by_parts_as_few_are_at_once(data, at_once):
+    graph = Graph(IPUModel("tiny").createDevice())
+    sizes = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=5))
+    length = sum(sizes)
+    reference, other = (
+        pieces_of(data.draw, graph, [graph.addVariable(FLOAT, [size], name) for size in sizes], length) for name in "ab"
+    )
+    at_first, (with_it,) = graph.reorderToSimplify(reference, [other])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.graph.ordering.ORDERED_AT_ONCE", at_once)
+        by_parts, (with_them,) = graph.reorderToSimplify(reference, [other])
+    np.testing.assert_array_equal(by_parts._ids(), at_first._ids())
+    np.testing.assert_array_equal(with_them._ids(), with_it._ids())

@@ -192,6 +192,20 @@ def test_a_list_of_no_rows_is_connected_without_edges(graph, x, compute):
     assert frozen.no_rows.tolist() == [[vertex, 2] for vertex in range(9)]
 
 
+def test_frozen_edges_share_the_memory_of_the_graph_whatever_the_order_they_came_in(graph, x, compute):
+    vertices = [graph.addVertex(compute, "Mixed") for _ in range(3)]
+    for vertex in reversed(vertices):
+        graph.connect(vertex["rows"][1], x[1])
+        graph.connect(vertex["rows"][0], x[0][0:2])
+    first, second = graph.freeze().edges, graph.freeze().edges
+    assert np.shares_memory(first.run_start, second.run_start)
+    assert first.vertex.tolist() == [0, 0, 1, 1, 2, 2]
+    graph.connect(vertices[1]["in"], x[0])
+    later = graph.freeze().edges
+    assert later.vertex.tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert later.run_count.tolist() == [2, 6, 6, 2, 6, 2, 6]
+
+
 def test_a_scalar_field_takes_one_element_of_any_rank(graph, x, compute):
     for one in (x[1][2], x[1][2:3], x[1:2, 2:3], concat(x[1][2:3], x[0][0:0])):
         graph.addVertex(compute, "Mixed", {"scale": one})

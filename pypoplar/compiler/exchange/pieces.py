@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.groups import sorting_order
-from pypoplar.compiler.exchange_plan import Pieces
+from pypoplar.compiler.exchange_plan import ComputePlan, Pieces
 
 
 def make_pieces(
@@ -28,6 +29,22 @@ def make_pieces(
 def no_pieces() -> Pieces:
     none = np.zeros(0, np.int64)
     return make_pieces(none, none, none, none, none)
+
+
+def without_pieces(plan: ComputePlan) -> ComputePlan:
+    """What a plan says of its vertices, their edges and the account of its exchanges."""
+    none = no_pieces()
+    return evolve(
+        plan,
+        exchange_before=none,
+        gather=none,
+        parted=none,
+        preload=none,
+        scatter=none,
+        exchange_after=none,
+        copied_before=none,
+        copied_after=none,
+    )
 
 
 def chosen(pieces: Pieces, which: Bools | Int64s) -> Pieces:
