@@ -75,7 +75,8 @@ class CopiedTree:
             After so many seconds, when it and what it has started has ended.
         """
         paths = os.pathsep.join((str(self.root), str(COMMANDS)))
-        environment = {"HYPOTHESIS_PROFILE": "few", **os.environ, **variables, "PYTHONPATH": paths}
+        unmeasured = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "COV_"))}
+        environment = {"HYPOTHESIS_PROFILE": "few", **unmeasured, **variables, "PYTHONPATH": paths}
         environment |= {"PYPOPLAR_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "" if write_bytecode else "1"}
         with subprocess.Popen(
             [sys.executable, *arguments],
