@@ -14,7 +14,7 @@ from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
 class RunList:
     """Runs with the position of each one's first element in the flattened view; ``first[-1]`` is the number of elements."""
 
-    __slots__ = ("_order", "_single", "count", "first", "start", "step")
+    __slots__ = ("_order", "_single", "_stretch", "count", "first", "start", "step")
 
     def __init__(self, start: Int64s, count: Int64s, step: Int64s) -> None:
         self.start = start
@@ -23,6 +23,7 @@ class RunList:
         self.first = offsets(count)
         self._single: RunList | None = None
         self._order: Int64s | None = None
+        self._stretch: bool | None = None
 
     def elements(self) -> int:
         """How many elements all runs have together."""
@@ -74,9 +75,27 @@ class RunList:
         """The same view of elements that lie so much further on."""
         runs = RunList.__new__(RunList)
         runs.start, runs.count, runs.step, runs.first = self.start + by, self.count, self.step, self.first
-        runs._order = self._order
+        runs._order, runs._stretch = self._order, self._stretch
         runs._single = None if self._single is None else self._single.moved(by)
         return runs
+
+    def is_like(self, other: RunList) -> bool:
+        """Whether this is the view of elements that lie elsewhere, all as far on."""
+        if len(self) != len(other) or not np.array_equal(self.first, other.first) or not np.array_equal(self.step, other.step):
+            return False
+        further = self.start - other.start
+        return bool((further == further[:1]).all())
+
+    def is_stretch(self) -> bool:
+        """Whether the elements are a stretch of memory without gaps, in which each of them is once; it is found out once."""
+        if self._stretch is None:
+            low, high = self.bounds() if len(self) else (0, 0)
+            self._stretch = high - low == self.elements()
+            if self._stretch and len(self) > 1:
+                there = np.zeros(high - low, bool)
+                there[self.ids() - low] = True
+                self._stretch = bool(there.all())
+        return self._stretch
 
     def memory_order(self) -> Int64s:
         """The order of the runs by where they begin; it is found once."""

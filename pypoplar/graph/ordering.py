@@ -72,6 +72,10 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     if (boxes := _boxes_in_order(reference, others)) is not None:
         return boxes
     runs = reference._run_list()
+    if (stretches := _stretches(reference, runs, [view._run_list() for view in others])) is not None:
+        views = zip((reference, *others), stretches, strict=True)
+        first, *rest = (view._scattered(stretch, (view.numElements(),)) for view, stretch in views)
+        return first, rest
     if runs.elements() > ORDERED_AT_ONCE:
         return _in_order_by_parts(reference, others)
     runs = runs.unit_steps()
@@ -120,6 +124,17 @@ def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:
     return tensor._scattered(join([pieces], tensor._bounds()), (tensor.numElements(),))
 
 
+def _stretches(tensor: Tensor, runs: RunList, others: Sequence[RunList]) -> list[RunList] | None:
+    """Views that all go through a stretch of a variable in one order, in the order of memory instead; None if one does not."""
+    if len(runs) < 2 or not all(view.is_like(runs) for view in others) or not runs.is_stretch():
+        return None
+    ends = [view.bounds() for view in (runs, *others)]
+    variables = np.searchsorted(tensor._bounds(), [(low, high - 1) for low, high in ends], side="right")
+    if (variables[:, 0] != variables[:, 1]).any():
+        return None
+    return [RunList(np.array([low]), np.array([high - low]), np.ones(1, np.int64)) for low, high in ends]
+
+
 def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """The same for many elements, whole variables at a time: what sorting takes besides is much more than the views."""
     runs, bounds = reference._run_list(), reference._bounds()
@@ -133,13 +148,19 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
     ordered: list[list[RunList]] = [[] for _ in views]
     for part in np.split(order, opens[1:]):
         whole = RunList(runs.start[part], runs.count[part], runs.step[part])
+        begin = runs.first[part]
+        seen = [whole, *(view.cut(begin, begin + whole.count)[0] for view in views[1:])]
+        if (stretches := _stretches(reference, whole, seen[1:])) is not None:
+            for stretch, pieces in zip(stretches, ordered, strict=True):
+                pieces.append(stretch)
+            continue
         single = whole.unit_steps()
         owner = np.searchsorted(whole.first, single.first[:-1], side="right") - 1
-        place = (runs.first[part] - whole.first[:-1])[owner] + single.first[:-1]
+        place = (begin - whole.first[:-1])[owner] + single.first[:-1]
         by_memory = single.memory_order()
-        begin, end = place[by_memory], (place + single.count)[by_memory]
+        low, high = place[by_memory], (place + single.count)[by_memory]
         for view, pieces in zip(views, ordered, strict=True):
-            pieces.append(join([view.cut(begin, end)[0]], bounds))
+            pieces.append(join([view.cut(low, high)[0]], bounds))
     first, *rest = (
         view._scattered(touching_as_one(end_to_end(pieces), bounds), (view.numElements(),))
         for view, pieces in zip((reference, *others), ordered, strict=True)
