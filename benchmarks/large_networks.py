@@ -54,6 +54,8 @@ def measure(smoke: bool) -> list[Figure]:
         if torch:
             one, two = (measured(build, smoke, cache)["library"] for build in ("one_block", "two_blocks"))
             figures.append(Figure("two ResNet-50 blocks against one: until the Engine", two / one, "x", 2.0))
+            one, eight = (measured(build, smoke, cache)["seconds"] for build in ("one_layer", "eight_layers"))
+            figures.append(Figure("8 equal transformer layers against 1: compile()", eight / one, "x", 1.6))
     return figures
 
 
@@ -130,6 +132,22 @@ def bert_layer(smoke: bool) -> Callable[[], object]:
     units, heads, tokens = (32, 2, 8) if smoke else (768, 12, 128)
     layer = torch.nn.TransformerEncoderLayer(units, heads, 4 * units, 0.1, "gelu", batch_first=True)
     return _compiled(layer, torch.randn(2, tokens, units), smoke)
+
+
+def one_layer(smoke: bool) -> Callable[[], object]:
+    return _layers(smoke, 1)
+
+
+def eight_layers(smoke: bool) -> Callable[[], object]:
+    return _layers(smoke, 8)
+
+
+def _layers(smoke: bool, count: int) -> Callable[[], object]:
+    import torch
+
+    units, tokens = (32, 8) if smoke else (256, 64)
+    layers = (torch.nn.TransformerEncoderLayer(units, 4, 4 * units, 0.0, "gelu", batch_first=True) for _ in range(count))
+    return _compiled(torch.nn.Sequential(*layers), torch.randn(2, tokens, units), smoke)
 
 
 def _compiled(network: Any, given: Any, smoke: bool) -> Callable[[], object]:

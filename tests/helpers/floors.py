@@ -64,6 +64,7 @@ FLOORS = (
     "poptorch.operators",
     "poptorch.capture",
     "poptorch.lowering poptorch.update",
+    "poptorch.outlining",
     "poptorch.executor",
     "poptorch",
     "testing",

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from attrs import frozen
+from torch import fx
 
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
@@ -26,10 +27,11 @@ from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.lowering import GraphLowering, Outline
 from pypoplar.poptorch.lowering.support import unsupported
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.operators import name_calls
+from pypoplar.poptorch.outlining.outlined_runs import Outlining
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
@@ -135,10 +137,21 @@ class _Model:
         if update is not None:
             lowering.loss_gradient = update.loss_scaling(self._loss_type())
         with stages.stage("lowering", "operations") as stage:
-            lowering.run(stage.at)
+            lowering.run(stage.at, self._outline(lowering))
             stage.result = counted(graph.numVertices(), "vertex", "vertices")
         with stages.stage("building the program of"):
             return lower_model(lowering, settings, update), update
+
+    def _outline(self, lowering: GraphLowering) -> Outline | None:
+        """What makes functions of operations that repeat; on one IPU, until copies between IPUs are parts of functions, too."""
+        threshold, prunes = self.settings.outline_threshold, self.settings.outline_prunes
+        if threshold is None or lowering.graph.getTarget().getNumIPUs() > 1:
+            return None
+        joint, named = self.joint, named_tensors(self.joint)
+        anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]
+        results = [*joint.outputs, joint.loss, *joint.gradients.values(), *joint.buffers.values(), *anchors]
+        needed = frozenset(node for node in results if isinstance(node, fx.Node))
+        return lambda nodes: Outlining.of(lowering, nodes, needed, threshold, prunes=prunes).lower
 
     def known_update(self) -> DeviceOptimizer | None:
         """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""

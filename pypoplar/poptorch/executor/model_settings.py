@@ -51,6 +51,8 @@ class ModelSettings:
     runs: bool = True  # whether there is a device; else the model is compiled alone
     stable_norms: bool = False  # sum squares of differences from the mean
     chip: str = "bow"
+    outline_threshold: float | None = 1.0  # what operations that repeat are worth at least to be a function; None for no functions
+    outline_prunes: bool = True  # functions whose copies of arguments take too much
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -80,6 +82,8 @@ class ModelSettings:
             options.connection_type is not ConnectionType.Never,
             bool(popart.get("enableStableNorm", False)),
             TARGETS[options.ipu_version] if options.exists("ipu_version") else "bow",
+            float(popart.get("outlineThreshold", 1.0)) if popart.get("enableOutlining", True) else None,
+            bool(popart.get("enableOutliningCopyCostPruning", True)),
         )
 
     def check_pipeline(self, stages: int, training: bool) -> None:

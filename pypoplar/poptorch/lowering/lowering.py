@@ -34,6 +34,7 @@ from pypoplar.types import UNSIGNED_INT, ElementType
 
 Create = Callable[[], Tensor]
 Progress = Callable[[int, int, str], None]
+Outline = Callable[[list[fx.Node]], Callable[[int], int]]
 
 
 class GraphLowering:
@@ -75,6 +76,7 @@ class GraphLowering:
             elif one.node in self.variables:
                 self.values[one.node] = Unplaced(self.variables[one.node])
         self.first_gradient: fx.Node | None = None
+        self.views_of_values: set[fx.Node] = set()  # operations that have added nothing to the program
         self.node: fx.Node = next(iter(joint.graph.nodes))
 
     # what entries ask for
@@ -205,28 +207,35 @@ class GraphLowering:
 
     # the walk
 
-    def run(self, at: Progress | None = None) -> None:
+    def run(self, at: Progress | None = None, outline: Outline | None = None) -> None:
         """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added.
 
-        `at(done, total, module)` is called before each.
+        `at(done, total, module)` is called before each. What `outline` makes of the operations lowers several of them itself, from
+        a position on, and says how many.
         """
         scaled = isinstance(self.loss_gradient, Tensor)
         check_supported(self.joint, self.joint.loss_gradient if scaled else None)
         self.walks = True
         self.first_gradient = self.joint.loss_gradient
         operations = [node for node in self.joint.graph.nodes if node.op == "call_function"]
-        for done, node in enumerate(operations):
+        several = None if outline is None else outline(operations)
+        done = 0
+        while done < len(operations):
+            node = operations[done]
             if at is not None:
                 origin = node.meta.get("origin")
                 at(done, len(operations), origin.module if origin else "")
-            self.lower(node)
+            lowered = 0 if several is None else several(done)
+            if not lowered:
+                self.lower(node)
+            done += lowered or 1
         if self.nested:
             raise self.nested[-1].left_open()
         self.walks = False
 
     def lower(self, node: fx.Node) -> None:
         """Lower one operation, as from the user's line."""
-        self.node = node
+        self.node, steps = node, len(self.program)
         origin = node.meta.get("origin")
         try:
             self.values[node] = at_line(origin.location if origin else None, lambda: self._value_of(node))
@@ -237,6 +246,8 @@ class GraphLowering:
         except Exception as problem:  # of PyTorch, which computes constants
             problem.add_note(f"{origin or node}")
             raise
+        if len(self.program) == steps and not isinstance(self.values[node], Pending):
+            self.views_of_values.add(node)
 
     def _value_of(self, node: fx.Node) -> Any:
         if node is self.first_gradient:

@@ -15,10 +15,13 @@ MEANINGS = {
     "enableFloatingPointChecks": "Options.Precision.enableFloatingPointExceptions",
     "enableStableNorm": "Options.enableStableNorm",
     "enableStochasticRounding": "Options.Precision.enableStochasticRounding",
+    "enableOutlining": "whether operations that repeat become a function of the graph; on",
+    "enableOutliningCopyCostPruning": "whether not, where copies of its arguments would take more than 3 % of it; on",
     "engineOptions": "options of the Engine",
     "instrumentWithHardwareCycleCounter": "Options.logCycleCount",
     "lstmOptions": "options of popnn's LSTM layers",
     "matmulOptions": "options of poplin's products of matrices",
+    "outlineThreshold": "what such a run of operations is worth at least: 1 for a large one, 0.01 for one of elements; 1.0",
     "partialsTypeMatMuls": "the type of partial sums of products of matrices: 'float' or 'half'",
     "syntheticDataMode": "Options.enableSyntheticData: 0 off, 1 zeros, 2 random",
 }
@@ -96,6 +99,8 @@ def check_key(key: object, value: object) -> Any:
     if key in FLAGS.split() and type(value) is int and value in (0, 1):
         value = bool(value)  # as programs write them
     value = CHECKS[key](option, value)
+    if key == "outlineThreshold" and isinstance(value, float) and value < 0:
+        raise InvalidOption(f"{option}: what operations are worth at least is 0 or more, got {value!r}")
     if key == "syntheticDataMode":
         checks.whole_number(option, value, 0, 2)
     if key == "partialsTypeMatMuls" and value not in ("float", "half"):

@@ -1,0 +1,158 @@
+"""Runs of operations of a joint graph that are equal: what they do, of what shapes and types, with which options, in one order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.utils._pytree as pytree
+from attrs import define, field, frozen
+from torch import fx
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.poptorch.lowering.elements import ELEMENTS
+from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.outlining.repeats import RepeatedStretch, repeats
+
+aten = torch.ops.aten
+VIEWS = frozenset(
+    {
+        *(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.t.default, aten.permute.default),
+        *(aten.transpose.int, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default),
+        *(aten.expand.default, aten.select.int, aten.slice.Tensor, aten.split.Tensor, aten.detach.default, aten.alias.default),
+        *(aten.clone.default, aten.unbind.int, operator.getitem),
+    }
+)
+OF_ELEMENTS, OF_OTHERS = 0.01, 1.0  # what outlining an operation is worth: PopART has 1 for those that have large vertices
+DEPTH_SEEN = 3  # how far entries look around: at the transpose of a view of a gradient, at what the parts of a sum are made of
+DROPOUTS = (aten.native_dropout.default, aten.native_dropout_backward.default)
+
+
+@frozen(eq=False)
+class EqualRuns:
+    """Runs of as many operations that are equal, and the values of others that each of them reads, in one order."""
+
+    starts: tuple[int, ...]  # positions of their first operations
+    length: int
+    given: tuple[tuple[fx.Node, ...], ...]  # of each run
+
+    def __attrs_post_init__(self) -> None:
+        assert len({len(nodes) for nodes in self.given}) == 1
+
+
+def equal_runs(lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float) -> list[EqualRuns]:
+    """All equal runs of three at least that are worth a threshold; no operation is in two."""
+    labels = _labels(lowering, operations)
+    before = np.concatenate(([0.0], np.cumsum([worth_of(node) for node in operations]))).tolist()
+    position = {node: place for place, node in enumerate(operations)}
+    found = repeats(labels, before, threshold, lambda repeat: _alike(repeat, operations, position))
+    runs = []
+    for repeat in found:
+        given = tuple(tuple(_form(operations, position, start, repeat.length)[1]) for start in repeat.starts)
+        runs.append(EqualRuns(repeat.starts, repeat.length, given))
+    return [run for run in runs if len(run.starts) > 2]  # the first is lowered where it stands: its arguments often lie otherwise
+
+
+def worth_of(node: fx.Node) -> float:
+    """What outlining an operation is worth, views nothing."""
+    return 0.0 if node.target in VIEWS else OF_ELEMENTS if node.target in ELEMENTS else OF_OTHERS
+
+
+def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node], position: dict[fx.Node, int]) -> RepeatedStretch | None:
+    """The occurrences whose operations read from each other alike; the most, if there are several kinds."""
+    kinds: dict[Any, list[int]] = {}
+    for start in repeat.starts:
+        kinds.setdefault(_form(operations, position, start, repeat.length)[0], []).append(start)
+    most = max(kinds.values(), key=len)
+    return RepeatedStretch(tuple(most), repeat.length) if len(most) > 1 else None
+
+
+def _form(
+    operations: Sequence[fx.Node], position: dict[fx.Node, int], start: int, length: int
+) -> tuple[tuple[int, ...], dict[fx.Node, int]]:
+    """Of what each operation reads: how far before it in the run, or which of the values of others; and these."""
+    given: dict[fx.Node, int] = {}
+    form = []
+    for place in range(start, start + length):
+        for node in _read(operations[place]):
+            before = position.get(node, -1)
+            form.append(place - before if before >= start else -1 - given.setdefault(node, len(given)))
+        form.append(0)
+    return tuple(form), given
+
+
+def _read(node: fx.Node) -> list[fx.Node]:
+    """The values that an operation reads, in the order of its arguments, each as often as it stands there."""
+    return [leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, fx.Node)]
+
+
+def _labels(lowering: GraphLowering, operations: Sequence[fx.Node]) -> Int64s:
+    """A number for each operation, equal for equal ones; those that nobody may repeat have one of their own."""
+    labels = _Labels(lowering)
+    return np.array([labels.number(node) for node in operations], np.int64)
+
+
+@define(eq=False)
+class _Labels:
+    """Tells operations by all that decides how they are lowered, but for where their operands lie."""
+
+    lowering: GraphLowering
+    _numbers: dict[Any, int] = field(factory=dict)
+    _described: dict[fx.Node, Any] = field(factory=dict)
+
+    def number(self, node: fx.Node) -> int:
+        """That of an operation."""
+        label: Any = node
+        if _is_repeatable(self.lowering, node):
+            self.lowering.node = node
+            options = tuple(sorted(self.lowering.options.items()))
+            label = self._used(node, DEPTH_SEEN), self._made(node, DEPTH_SEEN), options
+        return self._numbers.setdefault(label, len(self._numbers))
+
+    def _described_as(self, node: fx.Node) -> int:
+        """An operation with the shapes and types of what it reads and gives."""
+        if node not in self._described:
+            described = str(node.target), _plain((node.args, node.kwargs)), _plain(node.meta.get("val")), node.meta.get("pass")
+            self._described[node] = self._numbers.setdefault(described, len(self._numbers))
+        return self._described[node]
+
+    def _used(self, node: fx.Node, further: int) -> Any:
+        """The same with what its users are, and theirs: some operations are lowered otherwise for one user."""
+        if not further:
+            return self._described_as(node)
+        return self._described_as(node), tuple(sorted(map(repr, (self._used(user, further - 1) for user in node.users))))
+
+    def _made(self, node: fx.Node, further: int) -> Any:
+        """The same with what its operands are made of."""
+        described: Any = self._described_as(node) if node.op == "call_function" else node.op
+        return (described, tuple(self._made(one, further - 1) for one in _read(node))) if further else described
+
+
+def _is_repeatable(lowering: GraphLowering, node: fx.Node) -> bool:
+    """Whether an operation does the same again: it draws no numbers, talks to no host, and is no mark of a loop or an IPU."""
+    if node is lowering.first_gradient or node.target in DROPOUTS:
+        return False
+    if node.target is operator.getitem:
+        return isinstance(node.args[0], fx.Node) and _is_repeatable(lowering, node.args[0])
+    known = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
+    several = pytree.tree_leaves(node.meta.get("val"))
+    tensors = all(one is None or isinstance(one, torch.Tensor) for one in several)
+    return known and tensors and torch.Tag.nondeterministic_seeded not in node.target.tags
+
+
+def _plain(arguments: Any) -> Any:
+    """Arguments in a form that can be compared: of tensors their shapes and types."""
+    leaves, structure = pytree.tree_flatten(arguments)
+    return str(structure), tuple(map(_leaf, leaves))
+
+
+def _leaf(one: Any) -> Any:
+    one = one.meta.get("val") if isinstance(one, fx.Node) else one
+    if isinstance(one, torch.Tensor):
+        return str(one.dtype), tuple(one.shape)
+    if isinstance(one, list | tuple):  # what a node with several results gives
+        return _plain(one)
+    return type(one).__name__, repr(one)

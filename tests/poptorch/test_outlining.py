@@ -1,0 +1,224 @@
+"""Operations that repeat are a function of the graph, called with copies: results are those of the program without, to the bit."""
+
+import re
+
+import pytest
+import torch
+
+from pypoplar import poptorch
+from pypoplar.errors import InvalidOption
+from pypoplar.poptorch.outlining import outlined_runs
+
+WIDTH, ROWS = 16, 6
+
+
+class Attention(torch.nn.Module):
+    """A layer with a norm, products, a softmax, a mask that all layers hold, and a residual."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(WIDTH)
+        self.queries = torch.nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("mask", torch.tril(torch.ones(ROWS, ROWS)))
+
+    def forward(self, x):
+        keys = self.queries(self.norm(x))
+        scores = torch.bmm(keys, keys.transpose(1, 2)) / 4 - (1 - self.mask) * 8
+        return x + torch.bmm(torch.softmax(scores, -1), keys)
+
+
+class Convolved(torch.nn.Module):
+    """A layer with a batch norm, whose statistics change."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv1d(ROWS, ROWS, 3, padding=1), torch.nn.BatchNorm1d(ROWS)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x))) + x
+
+
+class Dropped(torch.nn.Module):
+    """A layer that draws numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.dropout = torch.nn.Linear(WIDTH, WIDTH), torch.nn.Dropout(0.4)
+
+    def forward(self, x):
+        return self.dropout(torch.tanh(self.linear(x)))
+
+
+class Pooled(torch.nn.Module):
+    """A layer whose gradient knows the places of the largest."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return torch.nn.functional.max_pool1d(self.linear(x), 3, 1, 1) * 0.5
+
+
+class Network(torch.nn.Module):
+    """Layers of a kind, with what lies between them as results beside the loss."""
+
+    def __init__(self, kind, count):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([kind() for _ in range(count)])
+
+    def forward(self, x, target):
+        inner = []
+        for layer in self.layers:
+            x = layer(x)
+            inner.append(x)
+        return x, inner[1], poptorch.identity_loss(((x - target) ** 2).mean(), "none")
+
+
+def options_of(outline, **more):
+    options = poptorch.Options()
+    options.randomSeed(3)
+    options._Popart.set(enableOutlining=outline, outlineThreshold=0.0, enableOutliningCopyCostPruning=False)
+    for name, value in more.items():
+        getattr(options, name)(*value)
+    return options
+
+
+def run_of(make, outline, *, training=True, calls=2, **more):
+    """Results of some calls, the module's state behind them, and the report."""
+    torch.manual_seed(1)
+    module = make()
+    options = options_of(outline, **more)
+    if training:
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+        model = poptorch.trainingModel(module, options, optimizer=optimizer)
+    else:
+        model = poptorch.inferenceModel(module.eval(), options)
+    torch.manual_seed(2)
+    given = torch.randn(2, ROWS, WIDTH), torch.randn(2, ROWS, WIDTH)
+    results = [value for _ in range(calls) for value in model(*given)]
+    return results, dict(module.state_dict()), model
+
+
+def calls_of(model):
+    """Names of the compute sets and steps that are functions', each with how often it runs."""
+    return [step.program.name for step in model.getReport().execution.steps if "outlined" in step.program.name]
+
+
+def assert_equal(one, other):
+    for value, with_it in zip(one[0], other[0], strict=True):
+        torch.testing.assert_close(value, with_it, rtol=0, atol=0)
+    for name, value in one[1].items():
+        torch.testing.assert_close(value, other[1][name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", [Attention, Convolved, Dropped, Pooled])
+def test_results_with_functions_are_those_without_to_the_bit(kind, training):
+    plain = run_of(lambda: Network(kind, 6), False, training=training)
+    outlined = run_of(lambda: Network(kind, 6), True, training=training)
+    assert calls_of(outlined[2])
+    assert not calls_of(plain[2])
+    assert_equal(plain, outlined)
+    vertices = [model.getReport().compilation.graph.numVertices for *_, model in (plain, outlined)]
+    assert vertices[1] < vertices[0]
+
+
+def test_copies_are_named_by_the_module_whose_call_they_belong_to():
+    *_, model = run_of(lambda: Network(Attention, 5), True, training=False)
+    named = {match[0] for name in calls_of(model) if (match := re.match(r"layers/\d|forward", name))}
+    assert len(named) > 1
+
+
+def test_inner_tensors_of_layers_that_are_calls_can_be_anchored():
+    name = "layers/3/queries/linear:0"
+    results = []
+    for outline in (False, True):
+        *_, model = run_of(lambda: Network(Attention, 5), outline, anchorTensor=("kept", name))
+        results.append(model.getAnchoredTensor("kept"))
+    torch.testing.assert_close(*results, rtol=0, atol=0)
+
+
+def test_layers_that_share_weights_read_them_where_they_are():
+    class Shared(Network):
+        def __init__(self):
+            super().__init__(Attention, 4)
+            for layer in self.layers[1:]:
+                layer.queries = self.layers[0].queries
+
+    plain, outlined = (run_of(Shared, outline) for outline in (False, True))
+    assert calls_of(outlined[2])
+    assert_equal(plain, outlined)
+
+
+def test_layers_that_hold_other_constants_are_told_apart():
+    class Scaled(torch.nn.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.linear, self.factor = torch.nn.Linear(WIDTH, WIDTH), torch.full((WIDTH,), float(number % 3))
+
+        def forward(self, x):
+            return torch.tanh(self.linear(x) * self.factor)
+
+    class Scaling(Network):
+        def __init__(self):
+            super().__init__(Attention, 0)
+            self.layers = torch.nn.ModuleList([Scaled(number) for number in range(6)])
+
+    plain, outlined = (run_of(Scaling, outline) for outline in (False, True))
+    assert_equal(plain, outlined)
+
+
+def test_an_argument_that_lies_otherwise_is_no_argument_of_the_function(monkeypatch):
+    refused = []
+    arguments = outlined_runs.Outlining._arguments
+
+    def noted(self, outlined, number):
+        found = arguments(self, outlined, number)
+        refused.append(found is None)
+        return found
+
+    monkeypatch.setattr(outlined_runs.Outlining, "_arguments", noted)
+
+    class Unlike(Network):
+        def forward(self, x, target):
+            for number, layer in enumerate(self.layers):
+                x = layer(x.transpose(0, 2).contiguous().transpose(0, 2) * 2 if number == 3 else x * 2)
+            return x, poptorch.identity_loss(((x - target) ** 2).mean(), "none")
+
+    plain, outlined = (run_of(lambda: Unlike(Attention, 5), outline, training=False) for outline in (False, True))
+    assert_equal(plain, outlined)
+    assert not all(refused)
+
+
+def test_small_runs_are_no_functions_unless_options_ask_for_them():
+    torch.manual_seed(1)
+    module = Network(Convolved, 4).eval()
+    options = poptorch.Options()
+    model = poptorch.inferenceModel(module, options)
+    model(torch.randn(2, ROWS, WIDTH), torch.randn(2, ROWS, WIDTH))
+    assert not calls_of(model)
+
+
+def test_a_threshold_below_zero_is_refused():
+    with pytest.raises(InvalidOption, match=r"outlineThreshold.*0 or more, got -1\.0"):
+        poptorch.Options()._Popart.set("outlineThreshold", -1.0)
+
+
+def test_integers_of_other_ranges_are_other_arguments():
+    class Counted(torch.nn.Module):
+        def forward(self, x, number):
+            return x + (number * number).sum(1, keepdim=True).float() / 8
+
+    class Counting(Network):
+        def __init__(self):
+            super().__init__(Counted, 5)
+
+        def forward(self, x, target):
+            numbers = [(target > 0).int() * 3 if number == 3 else (x * 100).int() for number in range(5)]
+            for layer, number in zip(self.layers, numbers, strict=True):
+                x = layer(x, number)
+            return x, poptorch.identity_loss(((x - target) ** 2).mean(), "none")
+
+    plain, outlined = (run_of(Counting, outline, training=False) for outline in (False, True))
+    assert_equal(plain, outlined)
