@@ -75,6 +75,24 @@ def values_of(type: ElementType, value: Any, count: int, what: str, shape: Seque
     return _fitting(type, given, what)
 
 
+def few_values_of(type: ElementType, value: Any, count: int, what: str, shape: Sequence[int] = ()) -> AnyArray:
+    """`values_of`, to be read only: where one value fills, or an array was broadcast from one, it is there once."""
+    given = _as_array(type, value, what)
+    if given.size == count > 1 and all(step == 0 or size == 1 for step, size in zip(given.strides, given.shape, strict=True)):
+        wrong = misshapen(given, shape)
+        if wrong:
+            raise TensorShapeError(f"{what}: {wrong}")
+        return np.broadcast_to(_fitting(type, given[(0,) * given.ndim], what), (count,))
+    if given.ndim == 0 and count > 1:
+        return np.broadcast_to(_fitting(type, given, what), (count,))
+    return values_of(type, value, count, what, shape)
+
+
+def held_bytes(values: AnyArray) -> int:
+    """The bytes that flat values take on the host."""
+    return values.itemsize if values.strides == (0,) else values.nbytes
+
+
 def misshapen(given: AnyArray, shape: Sequence[int]) -> str:
     """What is wrong with an array for a tensor of a shape, whose rows would come into others, as in a transposed matrix.
 

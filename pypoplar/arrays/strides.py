@@ -13,6 +13,8 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 
 Shape = tuple[int, ...]
+_ONE = np.ones(1, np.int64)  # of all single elements, of which programs may have hundreds of thousands
+_ONE.flags.writeable = False
 
 
 def row_major(shape: Shape, step: int = 1) -> Shape:
@@ -69,10 +71,13 @@ def element_ids(offset: int, shape: Shape, strides: Shape) -> Int64s:
 
 def runs(offset: int, shape: Shape, strides: Shape) -> tuple[Int64s, Int64s, Int64s]:
     """The view as runs (start, count, step) in flattened order."""
-    if prod(shape) == 0:
+    elements = prod(shape)
+    if elements == 0:
         nothing = np.empty(0, np.int64)
         return nothing, nothing, nothing
-    extents, steps = collapse(shape, strides)
+    if elements == 1:
+        return np.array([offset], np.int64), _ONE, _ONE
+    extents, steps = (shape, strides) if len(shape) == 1 else collapse(shape, strides)
     count = extents[-1]
     step = steps[-1] if count > 1 else 1
     if len(extents) == 1:

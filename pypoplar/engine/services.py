@@ -10,13 +10,14 @@ from typing import Any, TextIO, assert_never
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.braces import ordered
 from pypoplar.engine.debug_prints import DebugRecord, write_prints
 from pypoplar.engine.element_races import judge_touches
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
+from pypoplar.engine.remote_rows import RemoteRows
 from pypoplar.engine.streams import HostStreams, unknown_name
 from pypoplar.engine.worker_races import judge_sub_words
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
@@ -35,7 +36,7 @@ class Services:
     state: EngineState
     streams: HostStreams
     stream_out: TextIO | None = None
-    remotes: dict[int, AnyArray] = field(factory=dict)
+    remotes: dict[int, RemoteRows] = field(factory=dict)
     host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
 
     def serve(self, number: int) -> None:
@@ -105,31 +106,31 @@ class Services:
         low, high = (int(half) for half in self.streams.array(service["stream"])[:2])
         self.state.seed(low | high << 32, service["modifier"])
 
-    def remote_rows(self, number: int) -> AnyArray:
-        """The rows of a remote buffer, made on first use: [repeats, elements]."""
+    def remote_rows(self, number: int) -> RemoteRows:
+        """The rows of a remote buffer."""
         plan = self.executable.remotes[number]
         if number not in self.remotes:
-            self.remotes[number] = np.zeros((plan.repeats, plan.elements), BY_NAME[plan.type].dtype)
+            self.remotes[number] = RemoteRows(plan.repeats, plan.elements, BY_NAME[plan.type])
         return self.remotes[number]
 
-    def _rows_of(self, service: Mapping[str, Any]) -> tuple[AnyArray, list[int], AnyArray]:
+    def _rows_of(self, service: Mapping[str, Any]) -> tuple[RemoteRows, Int64s, AnyArray]:
         rows = self.remote_rows(service["buffer"])
         plan = self.executable.remotes[service["buffer"]]
-        numbers = [0] if service["offsets"] == NOTHING else [int(row) for row in self.streams.array(service["offsets"])]
-        chunk = self.streams.array(service["stream"]).reshape(len(numbers), plan.elements)
-        for row in numbers:
-            if not 0 <= row < plan.repeats:
-                raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {row} is out of range for {plan.repeats} rows")
-        return rows, numbers, chunk
+        given = np.zeros(1, np.int64) if service["offsets"] == NOTHING else self.streams.array(service["offsets"])
+        numbers = given.astype(np.int64).ravel()
+        wrong = np.flatnonzero((numbers < 0) | (numbers >= plan.repeats))
+        if len(wrong):
+            row = numbers[wrong[0]]
+            raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {row} is out of range for {plan.repeats} rows")
+        return rows, numbers, self.streams.array(service["stream"]).reshape(len(numbers), plan.elements)
 
     def _do_remote_read(self, service: Mapping[str, Any]) -> None:
         rows, numbers, chunk = self._rows_of(service)
-        chunk[...] = rows[numbers]
+        rows.read(numbers, chunk)
 
     def _do_remote_write(self, service: Mapping[str, Any]) -> None:
         rows, numbers, chunk = self._rows_of(service)
-        for number, values in zip(numbers, chunk, strict=True):
-            rows[number] = values
+        rows.write(numbers, chunk)
 
     def find_remote(self, name: Any, row: int) -> tuple[int, AnyArray]:
         """A remote buffer's number and one row of it, for the host."""
@@ -139,9 +140,9 @@ class Services:
         if name not in named:
             raise unknown_name("remote buffer", name, list(named))
         rows = self.remote_rows(named[name])
-        if not 0 <= row < len(rows):
-            raise PoplarIndexError(f"remote buffer {name!r}: row {row} is out of range for {len(rows)} rows")
-        return named[name], rows[row]
+        if not 0 <= row < rows.repeats:
+            raise PoplarIndexError(f"remote buffer {name!r}: row {row} is out of range for {rows.repeats} rows")
+        return named[name], rows.row(row)
 
     @staticmethod
     def check_host_array(what: str, array: Any, dtype: np.dtype[Any], shape: Sequence[int], *, writes: bool = False) -> AnyArray:

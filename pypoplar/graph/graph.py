@@ -37,7 +37,7 @@ from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
 from pypoplar.host_memory import Holdings, MemoryWatch, TableSize, shortage
-from pypoplar.host_values import values_of
+from pypoplar.host_values import few_values_of, held_bytes
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.signatures import misfit
 from pypoplar.target import Target
@@ -334,7 +334,7 @@ class Graph(ShownInNotebooks):
         """
         sizes = check_shape(shape)
         shown = self._scope.named(name, "constant")
-        values = values_of(check_type(type), value, prod(sizes), f"constant {shown!r}", sizes)
+        values = few_values_of(check_type(type), value, prod(sizes), f"constant {shown!r}", sizes)
         constant = self._new_variable(type, sizes, shown)
         self._variables.constants[len(self._variables.names) - 1] = values
         return constant
@@ -986,7 +986,7 @@ class Graph(ShownInNotebooks):
             return
         tensor = self._own(what)
         check_writeable(tensor, "cannot give an initial value to")
-        values = values_of(tensor._type, value, tensor.numElements(), tensor._described(), tensor._shape)
+        values = few_values_of(tensor._type, value, tensor.numElements(), tensor._described(), tensor._shape)
         self._variables.initial.append((tensor.runs(), values))
 
     def setFieldSize(self, field: FieldRef, size: int) -> None:
@@ -1349,7 +1349,7 @@ class Graph(ShownInNotebooks):
             Rows and bytes of each table, and vertices by module.
         """
         variables = self._variables
-        values = sum(constant.nbytes for constant in variables.constants.values()) + sum(own.nbytes for _, own in variables.initial)
+        values = sum(map(held_bytes, (*variables.constants.values(), *(own for _, own in variables.initial))))
         tables = (TableSize("variables", len(variables.names), values), *self._vertices.sizes(), *self._mapping.sizes())
         return Holdings(tables, self._vertices.modules())
 

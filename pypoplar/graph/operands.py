@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pypoplar.arrays import strides
 from pypoplar.arrays.aliasing import misplaced
 from pypoplar.errors import PoplarTypeError, TensorShapeError, TensorWriteError
 from pypoplar.graph.host_links import DataStream, HostFunction, RemoteBuffer
@@ -67,7 +68,7 @@ def check_copy(source: Tensor, destination: Tensor) -> None:
     if source.elementType() is not destination.elementType():
         raise PoplarTypeError(f"Copy needs one element type: {source._described()} to {destination._described()}; see popops.cast")
     check_writeable(destination, "cannot copy to")
-    if set(source.variable_numbers()).isdisjoint(destination.variable_numbers()):
+    if _surely_apart(source, destination) or set(source.variable_numbers()).isdisjoint(destination.variable_numbers()):
         return
     shared = misplaced(source._run_list(), destination._run_list())
     if shared is not None:
@@ -76,6 +77,14 @@ def check_copy(source: Tensor, destination: Tensor) -> None:
             f"Copy from {source._described()} to {destination._described()}: both hold {where}, at different positions; "
             "copy through another variable"
         )
+
+
+def _surely_apart(one: Tensor, other: Tensor) -> bool:
+    """True where all elements of one lie before all of the other; False decides nothing."""
+    if one._strides is None or other._strides is None or not one.numElements():
+        return False
+    (low, high), (begin, end) = (strides.bounds(view._offset, view._shape, view._strides or ()) for view in (one, other))
+    return high <= begin or end <= low
 
 
 def check_arguments(what: str, tensors: Sequence[Any], wanted: Sequence[tuple[ElementType, int]], *, written: bool) -> None:

@@ -96,6 +96,8 @@ def copied_in_order(source: Tensor, destination: Tensor) -> tuple[Tensor, Tensor
 
 def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
     """The same by the axes of a box, if the other tensors can be seen as its axes, too."""
+    if len(reference._shape) <= 1 and reference._strides is not None and min(reference._strides, default=1) > 0:
+        return _flat(reference), [_flat(view) for view in others]
     box = reference._whole_box()
     if box is None or not box.surely_distinct() or min(box.steps, default=1) < 0:
         return None
@@ -112,6 +114,10 @@ def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor
     turned = [own.permuted(order).reshaped((prod(extents),)) for own in shaped if own is not None]
     first, *rest = (view._boxed(own) for view, own in zip((reference, *others), turned, strict=True) if own is not None)
     return first, rest
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    return tensor if len(tensor._shape) == 1 else tensor.flatten()
 
 
 def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:

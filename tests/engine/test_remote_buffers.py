@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from engine_builder import Add
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pypoplar import INT, UNSIGNED_INT, ApplicationRuntimeError, Engine, PoplarIndexError, TensorIOStateError, UnknownHandle
+from pypoplar.engine.remote_rows import PAGE_BYTES, RemoteRows
 from pypoplar.program import Copy, Repeat, Sequence
 
 
@@ -96,3 +99,21 @@ def test_two_engines_have_buffers_of_their_own(bench, mode):
     first.run()
     assert rows_of(first)[0] == [1, 2, 3]
     assert rows_of(second)[0] == [0, 0, 0]
+
+
+@given(st.data())
+def test_rows_in_pages_are_those_of_one_array(data):
+    elements = data.draw(st.sampled_from([1, 3, PAGE_BYTES // 4 - 1, PAGE_BYTES // 4, PAGE_BYTES // 4 + 1]))
+    repeats = data.draw(st.integers(1, 1 << 40))
+    rows = RemoteRows(repeats, elements, INT)
+    known = data.draw(st.lists(st.integers(0, repeats - 1), min_size=1, max_size=6, unique=True))
+    expected = {number: np.zeros(elements, np.int32) for number in known}
+    for value in range(data.draw(st.integers(0, 4))):
+        numbers = np.array(data.draw(st.lists(st.sampled_from(known), max_size=6)), np.int64)
+        values = (10 * value + np.arange(len(numbers), dtype=np.int32))[:, None] + np.zeros(elements, np.int32)
+        rows.write(numbers, values)
+        expected |= zip(numbers.tolist(), values, strict=True)
+    read = np.full((len(known), elements), -1, np.int32)
+    rows.read(np.array(known), read)
+    assert (read == [expected[number] for number in known]).all()
+    assert (rows.row(known[0]) == expected[known[0]]).all()

@@ -323,3 +323,24 @@ def test_clones_of_stacked_variables_are_one_variable(graph):
     clone = graph.clone(stack(parts))
     assert clone.isContiguous()
     assert clone.shape() == [3, 4]
+
+
+@pytest.mark.parametrize("value", [3, np.broadcast_to(np.float32(3), (4, 5)), np.broadcast_to(np.int64([[3]]), (4, 5))])
+def test_one_value_for_many_elements_is_kept_once(graph, value):
+    constant = graph.addConstant(FLOAT, [4, 5], value)
+    x = graph.addVariable(FLOAT, [4, 5])
+    graph.setInitialValue(x, value)
+    variables = graph.freeze().variables
+    for values in (*variables.constants.values(), *(values for _, values in variables.initial)):
+        assert (values.strides, values.dtype, values.tolist()) == ((0,), np.float32, [3] * 20)
+    assert graph.holdings().tables[0].bytes == 2 * 4
+    assert graph.getConstantValue(constant).tolist() == [[3] * 5] * 4
+
+
+def test_one_value_that_was_broadcast_is_checked_like_all_others(graph):
+    with pytest.raises(PoplarTypeError, match=r"cannot hold 3\.5"):
+        graph.addConstant(INT, [4], np.broadcast_to(3.5, (4,)))
+    with pytest.raises(TensorShapeError, match="has 20 elements, got 4 values"):
+        graph.setInitialValue(graph.addVariable(INT, [4, 5]), np.broadcast_to(3, (4,)))
+    with pytest.raises(TensorShapeError, match="transpose it"):
+        graph.setInitialValue(graph.addVariable(INT, [4, 5]), np.broadcast_to(3, (5, 4)))

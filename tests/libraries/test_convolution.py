@@ -71,7 +71,7 @@ def form_number(monkeypatch):
 
     def choose(number):
         chosen_form._chosen.cache_clear()
-        monkeypatch.setattr(chosen_form, "plain_forms", lambda params: [plain_forms(params)[number]])
+        monkeypatch.setattr(chosen_form, "plain_forms", lambda params, most: [plain_forms(params, most)[number]])
 
     yield choose
     chosen_form._chosen.cache_clear()

@@ -19,21 +19,28 @@ class _ImageParts:
     tile: list[Int64s] = field(factory=list)
     offset: list[Int64s] = field(factory=list)
     bytes: list[Int64s] = field(factory=list)
-    data: list[Bytes] = field(factory=list)
+    data: list[AnyArray] = field(factory=list)
 
     def add(self, tile: Int64s, offset: Int64s, size: Int64s, data: AnyArray) -> None:
         self.tile.append(np.asarray(tile, np.int64))
         self.offset.append(np.asarray(offset, np.int64))
         self.bytes.append(np.asarray(size, np.int64))
-        self.data.append(np.ascontiguousarray(data).view(np.uint8).ravel())
+        self.data.append(data)
 
     def finish(self) -> Image:
-        def joined(parts: list[AnyArray], kind: type) -> AnyArray:
-            return np.concatenate(parts).astype(kind) if parts else np.zeros(0, kind)
+        def joined(parts: list[Int64s]) -> Int64s:
+            return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
-        return Image(
-            joined(self.tile, np.int64), joined(self.offset, np.int64), joined(self.bytes, np.int64), joined(self.data, np.uint8)
-        )
+        return Image(joined(self.tile), joined(self.offset), joined(self.bytes), self._bytes_of_data())
+
+    def _bytes_of_data(self) -> Bytes:
+        """The bytes of all data; what stands for many equal values is written out here, once."""
+        whole, end = np.empty(sum(data.nbytes for data in self.data), np.uint8), 0
+        for data in self.data:
+            part = whole[end : end + data.nbytes]
+            part.view(data.dtype).reshape(data.shape)[...] = data
+            end += data.nbytes
+        return whole
 
 
 def make_image(graph: FrozenGraph, homes: Homes, state: VertexState, used: Bools) -> Image:

@@ -119,9 +119,12 @@ class ConvAxis:
         first, last = sorted((self.input.number(kept[0]), self.input.number(kept[-1])))
         low = max(low, -((shift - first * dilation) // stride))  # inputs of the numbers first to last lie at o * stride + shift
         high = min(high, (last * dilation - shift) // stride + 1)
-        step = dilation // gcd(dilation, stride)
-        meeting = next((low + more for more in range(step) if ((low + more) * stride + shift) % dilation == 0), None)
-        if meeting is None or meeting >= high:
+        common = gcd(dilation, stride)
+        step = dilation // common
+        if shift % common:
+            return range(0)
+        meeting = low + -(low * stride + shift) // common * pow(stride // common, -1, step) % step  # the first at an input
+        if meeting >= high:
             return range(0)
         return range(self.output.paddingLower + meeting, self.output.paddingLower + high, step)
 

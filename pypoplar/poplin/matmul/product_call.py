@@ -19,6 +19,7 @@ from pypoplar.popops import zero
 from pypoplar.poputil.arguments import check_operands, check_own, check_writeable, element_type
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.largest_tensor import check_fits
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.placement.tiles_of_elements import place_as
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -47,7 +48,10 @@ def params_of(
 
 
 def planned(target: Target, params: ProductParams, cache: PlanningCache | None) -> BlockPlan:
-    """The plan of a product that is not empty."""
+    """The plan of a product that is not empty; `PoplibsError` where a matrix is larger than the memory of all tiles."""
+    for what, type, shape in (("A", params.type, params.a_shape), ("B", params.type, params.b_shape)):
+        check_fits(f"{what} of a product", target, type, shape)
+    check_fits("a product of matrices", target, params.result, params.out_shape)
     return plan_of(cache, (target, params), lambda: plan_blocks(target, params))
 
 

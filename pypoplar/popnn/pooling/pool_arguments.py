@@ -14,6 +14,7 @@ from pypoplar.popnn.pooling.pool_params import PoolingType, PoolParams, check_pa
 from pypoplar.poputil.arguments import check_call, check_codelet, check_operands
 from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.largest_tensor import check_fits
 from pypoplar.program import Sequence
 from pypoplar.types import ElementType
 
@@ -39,6 +40,8 @@ def check_pooling(call: str, graph: Graph, params: PoolParams, prog: Sequence, d
     """Whether a call has its arguments, and the graph the device code."""
     check_call(call, graph, prog, debugContext)
     check_params(call, params)
+    for what, shape in (("input", params.inputFieldShape), ("output", params.getOutputFieldShape())):
+        check_fits(f"{call}: the {what}", graph.getTarget(), params.dType, [params.batchSize, params.numChannels, *shape])
     check_codelet(call, graph, "popnn::MaxPooling<float>")
 
 

@@ -12,6 +12,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.arguments import check_debug, check_graph, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.largest_tensor import check_fits
 from pypoplar.poputil.placement.tiles_of_elements import TileRegions
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.tracebacks import public
@@ -73,6 +74,7 @@ def output_like(graph: Graph, inputs: Sequence[Tensor], outputType: ElementType,
         fitting = [inputs[0]]
     if fitting:
         return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debug)
+    check_fits("the result of an operation on elements", graph.getTarget(), outputType, inputs[0].shape())
     output = graph.addVariable(outputType, inputs[0].shape(), debug)
     mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
     return output

@@ -15,7 +15,7 @@ from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.encoding.encoding_calls import iota
 from pypoplar.popops.ordering.topk_cycles import Companions
 from pypoplar.popops.ordering.topk_network import add_step, tiles_of_pairs
-from pypoplar.popops.ordering.topk_plan import NetworkStep, network_steps, plan_division
+from pypoplar.popops.ordering.topk_plan import NetworkStep, check_network, network_steps, plan_division
 from pypoplar.poputil.arguments import (
     check_call,
     check_codelet,
@@ -279,7 +279,10 @@ def _check_call(call: str, graph: Graph, prog: Sequence, debugContext: str | Non
     check_operands(call, graph, *tensors.values())
     check_codelet(call, graph, templateVertex("popops::CompareAndSwapAtDistance", FLOAT))
     first = next(iter(tensors.values()))
-    _check_params(call, params, first.dim(first.rank() - 1))
+    elements = first.dim(first.rank() - 1)
+    _check_params(call, params, elements)
+    if first.numElements() and params.k:
+        check_network(call, first.numElements() // elements, elements, params.k, _ordered(params))
 
 
 @define

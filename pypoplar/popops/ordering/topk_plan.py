@@ -8,10 +8,12 @@ from attrs import frozen
 
 from pypoplar.popops.ordering.topk_cycles import Companions, swap_cycles
 from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
 WORD = 4  # bytes of a key and of a value
+MOST_COMPARISONS = 1 << 29  # of all steps: each has its variables and views, which the host builds one step after the other
 PAIRS_OF_A_WORKER = 2  # what a worker stores at least: whole words of 8 bytes
 
 
@@ -58,6 +60,17 @@ def network_steps(elements: int, k: int, ordered: bool) -> Iterator[NetworkStep]
         elements = pairs * block + min(rest, block)
         if ordered or elements > block or k < block:
             yield from _cleaning(elements, block)
+
+
+def check_network(call: str, rows: int, elements: int, k: int, ordered: bool) -> None:
+    """`PoplibsError` for a network that would take minutes and many times the memory to build that a machine has."""
+    pairs = [step.pairs() for step in network_steps(elements, k, ordered)]
+    comparisons = rows * sum(pairs)
+    if comparisons > MOST_COMPARISONS:
+        raise PoplibsError(
+            f"{call}: k = {k:,} of {elements:,} elements takes {comparisons:,} comparisons in {len(pairs)} steps, and at most "
+            f"{MOST_COMPARISONS:,} are built; sort parts, and take the best of these"
+        )
 
 
 def _cleaning(elements: int, block: int) -> Iterator[NetworkStep]:

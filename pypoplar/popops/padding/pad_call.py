@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from pypoplar.popops.padding import MappingMethod, Type
 from pypoplar.poputil.arguments import check_operands, check_own, dimension_of, shape_of
 from pypoplar.poputil.broadcast import broadcastToMatch
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.largest_tensor import check_fits
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.tiles_of_elements import place_on, tiles_of_elements
 from pypoplar.types import BOOL
@@ -115,7 +117,9 @@ def pad(
             check_operands("popops.pad", graph, t)
     if isinstance(val, bool | np.bool_) and t.elementType() is not BOOL:
         raise PoplarTypeError(f"popops.pad: val is a number or a tensor, got {val!r}")
-    shape_of("popops.pad", [t.dim(place) + lower[place] + upper[place] for place in range(t.rank())])
+    padded = shape_of("popops.pad", [t.dim(place) + lower[place] + upper[place] for place in range(t.rank())])
+    if graph is not None and not isinstance(val, Tensor):
+        check_fits("popops.pad: the constant that is added", graph.getTarget(), t.elementType(), [prod(padded) - t.numElements()])
     padding = _of_elements(type) if graph is None else _of_value(graph, val, mappingMethod)
     for dimension in range(t.rank()):
         t = _padded(t, dimension, lower[dimension], upper[dimension], padding)

@@ -45,6 +45,7 @@ from pypoplar.poputil.arguments import (
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.largest_tensor import check_fits
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.tiles_of_elements import TileRegions, place_as
@@ -357,6 +358,7 @@ class ReduceCall:
         """Check the arguments, before the graph changes. What tiles hold is taken from others of the same tensor."""
         check_operands(name, graph, in_)
         check_debug(name, debugContext)
+        check_fits(f"{name}: what is reduced", graph.getTarget(), in_.elementType(), in_.shape())
         prog = [] if work is None else work
         if isinstance(prog, list) and not all(isinstance(cs, ComputeSet) for cs in prog):
             raise PoplarTypeError(f"{name}: css is a list of compute sets, got {prog!r}")

@@ -12,6 +12,7 @@ from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.plan_choice import AnyPlan, choose_plan, request_of
 from pypoplar.poplin.planning_cache import PlanningCache, plan_of
+from pypoplar.poputil.largest_tensor import check_fits, most_bytes
 from pypoplar.target import Target
 
 FAR_MORE = 8  # times the products of another form: such a form is not planned
@@ -46,12 +47,25 @@ class ChosenForm:
 
 
 def choose_form(target: Target, params: ConvParams, options: ConvolutionOptions, cache: PlanningCache | None) -> ChosenForm:
-    """The form that is estimated to take fewest cycles; parameters that are written in another way find the same one."""
+    """The form that is estimated to take fewest cycles; parameters that are written in another way find the same one.
+
+    `PoplibsError` where the input, the weights or the output are larger than the memory of all tiles.
+    """
+    _check_sizes(target, params)
     params = params.canonicalize()
     chosen = plan_of(cache, ("convolution", target, params.key(), options), lambda: _chosen(target, Canonical(params), options))
     if options.constraints_file and chosen.plans:
         write_constraints(chosen.plans[0], options.constraints_file, options.pass_)
     return chosen
+
+
+def _check_sizes(target: Target, params: ConvParams) -> None:
+    inputs, outputs = params.getNumInputChans(), params.getNumOutputChans()
+    kernel = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
+    check_fits("the input of a convolution", target, params.inputType, [params.batchSize, inputs, *params.inputFieldShape])
+    check_fits("the weights of a convolution", target, params.inputType, kernel)
+    output = [params.batchSize, outputs, *params.getOutputFieldShape()]
+    check_fits("the output of a convolution", target, params.outputType, output)
 
 
 @frozen(hash=False)
@@ -66,7 +80,7 @@ class Canonical:
 
 @lru_cache(REMEMBERED)
 def _chosen(target: Target, key: Canonical, options: ConvolutionOptions) -> ChosenForm:
-    forms = plain_forms(key.params)
+    forms = plain_forms(key.params, most_bytes(target) // target.getTypeSize(key.params.inputType))
     sizes = (key.params.batchSize, key.params.numConvGroups, key.params.outputChannelsPerConvGroup)
     least = min(form.products() for form in forms)
     if least == 0 or 0 in sizes:

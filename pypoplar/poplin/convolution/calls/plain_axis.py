@@ -50,11 +50,19 @@ class PlainAxis:
         return ConvAxis(input, FieldAxis(self.kernel_count, dilation=self.dilation), OutputAxis(stride=self.stride))
 
 
+def number_of_phases(axis: ConvAxis) -> int:
+    """How many plain ones `plain_axes` makes of a dimension."""
+    return min(_phase_step(axis), axis.strided_size)
+
+
 def plain_axes(axis: ConvAxis) -> list[PlainAxis]:
     """The dimension in as many plain ones as it takes so that there are no zeros between inputs."""
-    dilation, stride = axis.input.dilation, axis.output.stride
-    step = dilation // gcd(dilation, stride)
-    return [_plain(axis, first, step) for first in range(min(step, axis.strided_size))]
+    step = _phase_step(axis)
+    return [_plain(axis, first, step) for first in range(number_of_phases(axis))]
+
+
+def _phase_step(axis: ConvAxis) -> int:
+    return axis.input.dilation // gcd(axis.input.dilation, axis.output.stride)
 
 
 def filled_axis(axis: ConvAxis) -> ConvAxis:

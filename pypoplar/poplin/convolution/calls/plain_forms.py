@@ -17,10 +17,12 @@ from attrs import evolve, frozen
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poplin.convolution.calls.plain_axis import PlainAxis, filled_axis, plain_axes, stacked_axis
+from pypoplar.poplin.convolution.calls.plain_axis import PlainAxis, filled_axis, number_of_phases, plain_axes, stacked_axis
 from pypoplar.poplin.convolution.conv_axis import ConvAxis
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
+from pypoplar.poputil.exceptions import PoplibsError
 
+MOST_PHASES = 1 << 11  # of outputs, each a convolution of its own
 FIELD = 3  # the first field dimension of [groups, batch, channels, *field] and of [groups, outputs, inputs, *kernel]
 
 
@@ -131,18 +133,33 @@ def products(params: ConvParams) -> int:
     return params.batchSize * params.numConvGroups * channels * prod(axis.products() for axis in params.axes())
 
 
-def plain_forms(params: ConvParams) -> list[PlainForm]:
-    """The ways to write canonical parameters as plain convolutions; one if there are no zeros between inputs."""
+def plain_forms(params: ConvParams, most: int) -> list[PlainForm]:
+    """The ways to write canonical parameters as plain convolutions; one if there are no zeros between inputs.
+
+    Zeros are kept where the input with them has `most` elements at most; `PoplibsError` where there is no other way.
+    """
     axes = params.axes()
-    separate = PlainForm(params, OutputPhases.SEPARATE, _parts(params, axes))
+    phases = prod(number_of_phases(axis) for axis in axes)
+    filled = params.batchSize * params.getNumInputChans() * prod(axis.input.transformed_size for axis in axes)
+    forms = []
+    if phases <= MOST_PHASES:
+        forms.append(PlainForm(params, OutputPhases.SEPARATE, _parts(params, axes)))
+    elif filled > most:
+        dilation = [axis.input.dilation for axis in axes]
+        raise PoplibsError(
+            f"a convolution whose input has the dilation {dilation} would be {phases:,} convolutions, at most {MOST_PHASES:,} are "
+            f"planned; with the zeros its input would have {filled:,} elements, at most {most:,} are"
+        )
     if all(axis.input.dilation == 1 for axis in axes):
-        return [separate]
-    forms = [separate, PlainForm(params, OutputPhases.FILLED, _parts(params, [filled_axis(axis) for axis in axes]))]
-    whole = [stacked_axis(plain_axes(axis)) for axis in axes]
-    if len(separate.parts) > 1 and None not in whole:
-        of_axes = tuple(axis for axis in whole if axis is not None)
-        channels = params.outputChannelsPerConvGroup * len(separate.parts)
-        forms.append(evolve(separate, phases=OutputPhases.STACKED, whole=_plain(params, of_axes, channels)))
+        return forms
+    if filled <= most:
+        forms.append(PlainForm(params, OutputPhases.FILLED, _parts(params, [filled_axis(axis) for axis in axes])))
+    if 1 < phases <= MOST_PHASES:
+        whole = [stacked_axis(plain_axes(axis)) for axis in axes]
+        if None not in whole:
+            of_axes = tuple(axis for axis in whole if axis is not None)
+            stacked = _plain(params, of_axes, params.outputChannelsPerConvGroup * phases)
+            forms.append(evolve(forms[0], phases=OutputPhases.STACKED, whole=stacked))
     return forms
 
 
