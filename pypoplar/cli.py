@@ -126,7 +126,7 @@ def _copy(chosen: resources.Tutorial, directory: Path) -> None:
 def docs(show_traceback: bool, stay: bool) -> None:
     """Open the documents of this version in the browser: guides, tutorials, the reference. No network is needed.
 
-    They are made the first time, which takes up to two minutes and needs what `pip install 'pypoplar[docs]'` installs.
+    They are made the first time, which takes up to two minutes and needs what the extra `docs` installs.
     """
     from pypoplar import documents  # only this command needs it
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from pypoplar import resources
 from pypoplar.codelet.backend import cache
 from pypoplar.errors import MissingFeature, PoplarRuntimeError
+from pypoplar.extras import install_command
 
 NEEDED = ("sphinx", "myst-parser", "furo", "sphinx-copybutton")
 """The packages that make the site: those of the extra `docs`. Their modules are called like them."""
@@ -52,7 +53,7 @@ def start_page(tell: Callable[[int, str], None] = _ignore) -> Path:
     """
     missing = [package for package in NEEDED if importlib.util.find_spec(package.replace("-", "_")) is None]
     if missing:
-        raise MissingFeature(f"the pages are made with {', '.join(missing)}, not installed here: pip install 'pypoplar[docs]'")
+        raise MissingFeature(f"the pages are made with {', '.join(missing)}, not installed here: {install_command('docs')}")
     site = place()
     options = ["--no-color", "-j", "auto", "-d", str(site / "trees")]
     command = [sys.executable, "-u", "-m", "sphinx", *options, str(resources.directory("docs")), str(site / "html")]

@@ -131,5 +131,6 @@ def test_without_pytorch_its_front_end_says_how_to_get_it():
     with pytest.raises(subprocess.CalledProcessError) as failure:
         loaded(f"{missing}import pypoplar.poptorch")
     assert failure.value.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: pypoplar.poptorch needs PyTorch, which is not installed: pip install 'pypoplar[pytorch]'"
+        "ModuleNotFoundError: pypoplar.poptorch needs PyTorch, which is not installed: "
+        "pip install -e '.[pytorch]' in a checkout of pypoplar"
     )

@@ -2,7 +2,7 @@
 
 Two layers of a transformer, 128 wide with two heads, stand on embeddings of words and places; the table of words is
 also the matrix that tells them. The texts count: each starts somewhere and goes on in steps of one length, so that a
-hidden word follows from its neighbours. It needs PyTorch: ``pip install 'pypoplar[pytorch]'``.
+hidden word follows from its neighbours. It needs PyTorch, the extra ``pytorch``.
 
     pypoplar tutorial poptorch_bert         200 steps
     pypoplar tutorial poptorch_bert 20      fewer of them

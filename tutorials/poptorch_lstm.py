@@ -1,7 +1,7 @@
 """The recurrent network of `digits_lstm`, written in PyTorch for PopTorch.
 
 An LSTM of 64 units takes the eight rows of a digit one after the other; what it puts out after the last row goes
-through a linear layer and says which digit it was. It needs PyTorch: ``pip install 'pypoplar[pytorch]'``.
+through a linear layer and says which digit it was. It needs PyTorch, the extra ``pytorch``.
 
     pypoplar tutorial poptorch_lstm             15 epochs on the 1,797 digits that come with pypoplar
     pypoplar tutorial poptorch_lstm 3 --half    in half precision

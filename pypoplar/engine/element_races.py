@@ -84,7 +84,7 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
         f"{_place(executable, int(mine))}: {_field(executable, touches, touched, writer)} wrote to elements {region} "
         f"that were {done} elsewhere in same compute set {name!r}: by {_field(executable, touches, touched, other)} "
         f"of the vertex added at {_place(executable, int(touches.edge_vertex[touched.edge[other]]))} "
-        f"({len(racing)} element{'' if len(racing) == 1 else 's'} in all); the compute set was made at {_made(executable, name)}, "
+        f"({len(racing)} element{'' if len(racing) == 1 else 's'} in all); {executable.compute_set_made(name)}, "
         f"variable {executable.variable_names[variable]!r} at {executable.made_at.variables[variable]}"
     )
 
@@ -97,11 +97,6 @@ def _field(executable: Executable, touches: Touches, touched: _Touched, entry: i
         inputs = pairs[(pairs[:, 0] == number) & (pairs[:, 2] == field), 1]
         field = int(inputs[0]) if len(inputs) else field
     return f"Field {codelet.name}.{codelet.fields[field].name}"
-
-
-def _made(executable: Executable, compute_set: str) -> str:
-    lines = dict(zip(executable.compute_names, executable.made_at.compute_sets, strict=True))
-    return lines.get(compute_set, "an unknown line")  # of a file, whose services may name any
 
 
 def _place(executable: Executable, vertex: int) -> str:

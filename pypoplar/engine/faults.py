@@ -141,11 +141,12 @@ def fault_error(executable: Executable, memory: Arena, fault: Fault) -> PoplarEr
     codelet = executable.codelets[fault.codelet].typed
     names = executable.vertex_names
     file, line, _ = names.locations[int(names.location[fault.vertex])]
-    what = _what(fault, codelet, executable, memory)
+    what, compute_set = _what(fault, codelet, executable, memory), executable.steps[fault.step].name
+    made = f"; {executable.compute_set_made(compute_set)}" if fault.code == FaultCode.WORKER_RACE else ""
     return KINDS[FaultCode(fault.code)](
         f"{device_code(codelet, fault.where, what)}\n"
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
-        f"{executable.steps[fault.step].name!r}, added at {file}:{line}"
+        f"{compute_set!r}, added at {file}:{line}{made}"
     )
 
 

@@ -113,7 +113,8 @@ def _judge_codelet(executable: Executable, memory: Arena, rows: VertexRows, name
     file, line, _ = executable.vertex_names.locations[int(executable.vertex_names.location[vertex])]
     raise AtomicStoreError(
         f"{wording.device_code(codelet, where, wording.shared_word(*stores))}\n"
-        f"  vertex {vertex} on tile {int(executable.vertex_names.tile[vertex])} in compute set {name!r}, added at {file}:{line}"
+        f"  vertex {vertex} on tile {int(executable.vertex_names.tile[vertex])} in compute set {name!r}, added at {file}:{line}; "
+        f"{executable.compute_set_made(name)}"
     )
 
 

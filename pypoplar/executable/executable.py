@@ -102,6 +102,23 @@ class Executable:
         """Whether any variables share memory on a tile, at different times."""
         return int(self.lives.bytes.sum()) > int(self.memory.variables.sum() + self.memory.constants.sum())
 
+    def compute_set_made(self, name: str) -> str:
+        """Where a compute set was made, for messages.
+
+        Parameters
+        ----------
+        name:
+            That of the compute set.
+
+        Returns
+        -------
+        str
+            ``the compute set was made at model.py:20``.
+        """
+        lines = dict(zip(self.compute_names, self.made_at.compute_sets, strict=True))
+        line = lines.get(name, "an unknown line")  # of a file, whose services may name any
+        return f"the compute set was made at {line}"
+
     @property
     def may_round_at_random(self) -> bool:
         """Whether some program turns stochastic rounding on, see `setStochasticRounding`."""

@@ -38,8 +38,16 @@ class Tiles:
         except TypeError:
             raise PoplarTypeError(f"a tile is a whole number, got {tile!r} for {what}") from None
         if not 0 <= number < self.count:
-            raise InvalidTileMapping(f"tile {number} for {what}: the graph's target has {self.count} tiles, 0 to {self.count - 1}")
+            there = f"the graph's target has {self.count} tiles, 0 to {self.count - 1}"
+            raise InvalidTileMapping(f"tile {number} for {what}: {there}{self._of_workers(number)}")
         return number if self.numbers is None else self.numbers[number]
+
+    def _of_workers(self, number: int) -> str:
+        """What to do where the number could be that of a worker."""
+        workers = self.target.getNumWorkerContexts()
+        if not self.count <= number < self.count * workers:
+            return ""
+        return f"; map to tiles, not to their workers: the vertices of a tile are shared out among its {workers} workers"
 
     def check_many(self, tiles: Any, count: int, what: str) -> Int64s:
         """`check` for an array of tiles, one for each of `count` things, or one tile for all."""

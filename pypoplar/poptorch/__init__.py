@@ -1,11 +1,13 @@
 """PyTorch on the simulated IPU, with PopTorch's names: ``import pypoplar.poptorch as poptorch``.
 
-It needs PyTorch, which is an extra: ``pip install 'pypoplar[pytorch]'``. A script that says ``import poptorch`` runs as it is under
+It needs PyTorch, which is an extra, ``pytorch``. A script that says ``import poptorch`` runs as it is under
 ``python -m pypoplar.poptorch SCRIPT``.
 """
 
 import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from pypoplar.extras import install_command as _install_command
 
 try:
     import torch as _torch
@@ -13,7 +15,7 @@ except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise  # a part of PyTorch that is missing is told by itself
     raise ModuleNotFoundError(
-        "pypoplar.poptorch needs PyTorch, which is not installed: pip install 'pypoplar[pytorch]'", name="torch"
+        f"pypoplar.poptorch needs PyTorch, which is not installed: {_install_command('pytorch')}", name="torch"
     ) from None
 
 OLDEST_TORCH, NEWEST_TORCH = "2.13", "2.13"  # that were tried, and what pyproject.toml says
@@ -23,7 +25,7 @@ if tuple(map(int, _torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_TO
 if tuple(map(int, _torch.__version__.split(".")[:2])) > tuple(map(int, NEWEST_TORCH.split("."))):
     _warnings.warn(  # no error: it may do, and how else could one try
         f"the newest PyTorch that pypoplar.poptorch was tried with is {NEWEST_TORCH}, this is {_torch.__version__}: what it uses "
-        "of PyTorch's inside may be gone or mean something else; pip install 'pypoplar[pytorch]' installs one that was tried",
+        f"of PyTorch's inside may be gone or mean something else; {_install_command('pytorch')} installs one that was tried",
         RuntimeWarning,
         stacklevel=2,
     )

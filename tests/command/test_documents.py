@@ -53,7 +53,7 @@ def test_what_is_missing_is_named(run, monkeypatch):
     monkeypatch.setattr(documents, "NEEDED", ("no-such-package", "click"))
     result = run()
     assert result.exit_code == 1
-    assert "made with no-such-package, not installed here: pip install 'pypoplar[docs]'" in result.stderr
+    assert "made with no-such-package, not installed here: pip install -e '.[docs]' in a checkout of pypoplar" in result.stderr
 
 
 def test_the_pages_are_made_from_the_documents_and_opened(run, sphinx, monkeypatch, tmp_path):

@@ -11,6 +11,8 @@ import pytest
 from document_pages import PAGES, ROOT, programs
 from unmeasured import unmeasured
 
+from pypoplar.extras import install_command
+
 
 def blocks(page, language):
     return [block.text for block in document_pages.blocks(page, language)]
@@ -62,6 +64,18 @@ def test_one_page_says_how_to_install_from_a_checkout_and_the_others_lead_there(
     assert "no package registry yet" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     fetched = re.compile(r"^\s*(\S*/)?pip install '?pypoplar", re.MULTILINE)
     assert [page for page in PAGES if any(fetched.search(block) for block in blocks(page, "sh"))] == []
+
+
+def test_what_installs_an_extra_is_said_in_one_place():
+    says = [page for page in PAGES if "pypoplar[" in (ROOT / page).read_text(encoding="utf-8")]
+    assert says in ([], ["CHANGELOG.md"])
+    sources = [*(ROOT / "pypoplar").rglob("*.py"), *(ROOT / "tutorials").rglob("*.py")]
+    assert [path.name for path in sources if "pip install" in path.read_text(encoding="utf-8")] == ["extras.py"]
+    (commands,) = blocks("docs/install.md", "sh")
+    for extra in ("report", "trace", "pytorch", "docs"):
+        command, _, where = install_command(extra).partition(" in ")
+        assert command in commands
+        assert where == "a checkout of pypoplar"
 
 
 def test_the_readme_has_the_newcomers_two_commands():

@@ -1,5 +1,7 @@
 """Races between the workers of a MultiVertex, by what they touch while they run (`pypoplar.races = "elements"`)."""
 
+import re
+
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
@@ -125,7 +127,7 @@ def test_what_two_workers_write_is_named_with_the_line_and_both_workers():
     )
     assert "self.y[self.at[worker]] = float(worker)" in text
     assert "vertex 0 on tile 2 in compute set 'Alike', added at" in text
-    assert "engine_builder.py:" in text
+    assert re.search(r"added at \S*engine_builder.py:\d+; the compute set was made at \S*engine_builder.py:\d+$", text)
 
 
 def test_a_race_of_workers_is_found_in_the_round_in_which_it_happens_and_the_engine_goes_on():
@@ -200,6 +202,7 @@ def test_two_workers_must_not_store_into_one_word(begin, tile):
         f"Flags.compute: two workers store into one 32-bit word, and one of the stores would be lost: {first} and {second}" in text
     )
     assert f"vertex 0 on tile {tile} in compute set 'Flags', added at" in text
+    assert re.search(r"; the compute set was made at \S*engine_builder.py:\d+$", text)
 
 
 def test_scalars_of_two_workers_are_laid_into_words_of_their_own():

@@ -25,6 +25,7 @@ TESTED_IN = {  # where the name of a room is not that of a folder or of a module
     "host_memory": ("graph/test_host_memory.py",),
     "device": ("test_target_devices.py", "engine"),
     "errors": ("test_newcomer_mistakes.py", "documents"),
+    "extras": ("documents/test_readme.py",),
     "options": ("test_options_parse.py",),
     "ipu": ("codelet",),
     "codelet.listing": ("command/test_listing.py",),

@@ -134,7 +134,7 @@ def test_a_newer_pytorch_is_taken_with_a_warning_at_the_users_line(imported_with
     text = f"the newest PyTorch that pypoplar.poptorch was tried with is 2.13, this is {version}: "
     with pytest.warns(RuntimeWarning, match=re.escape(text)) as said:
         assert imported_with(version).inferenceModel(torch.nn.ReLU())(-torch.ones(2)).tolist() == [0, 0]
-    assert "pip install 'pypoplar[pytorch]'" in str(said[0].message)
+    assert "pip install -e '.[pytorch]'" in str(said[0].message)
     assert "poptorch/__init__" not in said[0].filename
 
 

@@ -239,7 +239,7 @@ def test_runs_that_are_too_long_are_refused(tmp_path):
 
 def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
-    with pytest.raises(MissingFeature, match=r"pip install 'pypoplar\[trace\]'"):
+    with pytest.raises(MissingFeature, match=r"pip install -e '.\[trace\]' in a checkout"):
         write_trace(full_report(), tmp_path / "trace.pftrace")
 
 

@@ -115,7 +115,7 @@ def test_trace_without_its_package_or_place_says_so(run, profile, tmp_path, monk
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     result = run("trace", profile)
     assert result.exit_code == 1
-    assert "pip install 'pypoplar[trace]'" in result.stderr
+    assert "pip install -e '.[trace]' in a checkout" in result.stderr
 
 
 @pytest.mark.parametrize("named", ["file", "directory"])

@@ -21,7 +21,7 @@ from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.compiler.check.in_place import InPlaceEdges
 from pypoplar.compiler.field_table import field_table
-from pypoplar.compiler.wording import and_others, compute_set_name, vertex_location, vertex_name
+from pypoplar.compiler.wording import and_others, compute_set_made, compute_set_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError, GraphCycleError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.layout import NOTHING
@@ -277,5 +277,5 @@ def _message(graph: FrozenGraph, race: _Race, alike: Int64s) -> str:
     vertex = int(alike[0])
     return (
         f"{device_code(race.codelet, race.where, race.what)}\n  {vertex_name(graph, vertex)} in {compute_set_name(graph, vertex)}, "
-        f"added at {vertex_location(graph, vertex)}{and_others(graph, alike.tolist())}"
+        f"added at {vertex_location(graph, vertex)}{and_others(graph, alike.tolist())}; {compute_set_made(graph, vertex)}"
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pypoplar.errors import MissingFeature
+from pypoplar.extras import install_command
 from pypoplar.files import written_whole
 from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
@@ -97,7 +98,7 @@ def plotly_script() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
-        raise MissingFeature("the page needs plotly: pip install 'pypoplar[report]'") from None
+        raise MissingFeature(f"the page needs plotly: {install_command('report')}") from None
     return str(get_plotlyjs()).replace("\r", "")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, assert_never
 
 from pypoplar.errors import MissingFeature
+from pypoplar.extras import install_command
 from pypoplar.files import written_whole
 from pypoplar.report.escaping import escaped
 from pypoplar.report.report import Report
@@ -39,7 +40,7 @@ def write_trace(report: Report, path: str | os.PathLike[str], tiles: int = TILES
     try:
         from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
     except ImportError:
-        raise MissingFeature("a trace needs the perfetto package: pip install 'pypoplar[trace]'") from None
+        raise MissingFeature(f"a trace needs the perfetto package: {install_command('trace')}") from None
     timeline = make_timeline(report, tiles)
     with _opened(Path(path)) as file:
         _TraceWriter(StreamingTraceProtoBuilder(file), timeline).write()

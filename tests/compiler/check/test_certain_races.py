@@ -2,6 +2,7 @@
 
 import functools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -228,7 +229,10 @@ def test_the_message_names_line_vertex_and_how_many_there_are():
     )
     assert "the workers of a MultiVertex run at once, so what is read or left there depends on their timing" in text
     assert "\n    self.y[0] = worker\n  vertex 0 (Test) on tile 0 in compute set 'raced', added at " in text
-    assert text.endswith("; the same holds for 3 more vertices (4 in all, on tiles 0-3)")
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = next(number for number, line in enumerate(lines, 1) if line.endswith('addComputeSet("raced")'))
+    assert "; the same holds for 3 more vertices (4 in all, on tiles 0-3); " in text
+    assert text.endswith(f"; the compute set was made at {__file__}:{line}")
 
 
 @pytest.mark.parametrize("mode", ["elements", "regions"])

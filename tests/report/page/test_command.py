@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_written_is_one_line(run, profile, tmp_path):
 def test_without_plotly_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     document.plotly_script.cache_clear()
-    with pytest.raises(MissingFeature, match=r"pip install 'pypoplar\[report\]'"):
+    with pytest.raises(MissingFeature, match=r"pip install -e '.\[report\]' in a checkout"):
         write_page(report(), tmp_path / "page.html")
 
 
