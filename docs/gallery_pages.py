@@ -1,7 +1,9 @@
 """The pages of the gallery: what a script says of itself, its picture, its code, and what it prints at its usual size.
 
 The outputs are recorded as those of the tutorials are, in ``tutorials/solutions/gallery/NAME.md``; pictures and what they show are
-on ``docs/gallery.md``. ``python docs/gallery_pages.py [NAME ...]`` runs the scripts and writes what they print.
+on ``docs/gallery.md``. Some have there, behind a second heading, what the report of the script says and what is changed then, with
+changes of lines as solutions of exercises have them. ``python docs/gallery_pages.py [NAME ...]`` runs the scripts and writes
+what they print.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pypoplar import resources
 
 HERE = Path(__file__).parent
 GALLERY = "gallery/"
+OPTIMISED = "Optimised by what the report says"
 
 
 @frozen
@@ -74,7 +77,7 @@ def page(name: str) -> str:
 {text.costs}
 
 {record.output}
-
+{_optimised(record)}
 ## The script
 
 `pypoplar tutorial {name} --picture FILE` draws the picture, and `--help` tells the sizes; `--copy DIRECTORY` in place of
@@ -89,6 +92,11 @@ both gives you the script.
 
 {_neighbours(name)}
 """
+
+
+def _optimised(record: tutorial_pages.Record) -> str:
+    """The section that goes on from what the report says, if there is one."""
+    return "".join(f"\n## {OPTIMISED}\n\n{part}\n" for part in record.parts[1:])
 
 
 def _neighbours(name: str) -> str:

@@ -15,7 +15,7 @@ HELD = {  # what else a page may show, and the test that holds it; a page in a f
     "docs/how-to/port.md": {"cpp": "the C++ that is ported, which nothing here compiles"},
     "docs/codelets.md": {"text": "test_codelet_document.py"},
     "docs/tutorials": {"py": "tests/tutorials/test_pages.py", "diff": "the same", "text": "the same"},
-    "docs/gallery": {"py": "tests/tutorials/test_gallery.py"},
+    "docs/gallery": {"py": "tests/tutorials/test_gallery.py", "diff": "the same"},
 }
 DIRECTIVES = {"{toctree}"}  # of the site's contents
 

@@ -94,14 +94,44 @@ def test_the_overview_has_a_row_a_section_and_a_picture_of_every_script():
         (png if picture.suffix == ".png" else svg)(picture)
 
 
+def commands():
+    """The commands of every page: the name of the script, and the command's number."""
+    return [(name, number) for name in GALLERY for number in range(len(tutorial_pages().record(name).runs))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GALLERY)
-def test_a_script_of_the_usual_size_prints_what_its_page_shows(name):
+@pytest.mark.parametrize(("name", "number"), commands())
+def test_a_script_of_the_usual_size_prints_what_its_page_shows(name, number):
     pages = tutorial_pages()
     record = pages.record(name)
-    (run,) = record.runs
+    run = record.runs[number]
     output = record.run(run)
     assert pages.agrees(run.printed, output), f"run: python docs/gallery_pages.py {name}\nprinted:\n{output}"
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_every_block_of_a_record_is_run(name):
+    record = tutorial_pages().record(name)
+    kinds = re.findall(r"^```(\w+)\n", record.text, re.M)
+    assert set(kinds) <= {"sh", "text", "diff"}
+    assert len(record.runs) == kinds.count("sh") == kinds.count("text")
+    changes = re.findall(r"^```diff\n(.*?)^```\n", record.text, re.S | re.M)
+    assert {change for run in record.runs for change in run.changes} == set(changes)
+
+
+def test_three_scripts_are_optimised_by_what_their_reports_say():
+    """The first run has the insight, the last one the change, which gains what the text says, and less than is promised."""
+    pages = tutorial_pages()
+    optimised = {name: record for name in GALLERY if (record := pages.record(name)).runs[1:]}
+    assert len(optimised) >= 3
+    for name, record in optimised.items():
+        assert f"## {gallery_pages().OPTIMISED}" in gallery_pages().page(name)
+        before, insight, after = record.runs[0].printed, record.runs[1].printed, record.runs[-1].printed
+        first, last = costs(before.splitlines())[1], costs(after.splitlines())[1]
+        promised = [float(share) for share in re.findall(r", ([\d.]+)% of all cycles at most\)", insight)]
+        gain = (first - last) / first * 100
+        assert 5 < gain < sum(promised)
+        assert f"{first:,} to {last:,} cycles, by {gain:.1f}%" in " ".join(record.parts[1].split())
 
 
 @pytest.mark.parametrize("name", GALLERY)
