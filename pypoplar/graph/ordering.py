@@ -90,14 +90,15 @@ def copied_in_order(source: Tensor, destination: Tensor) -> tuple[Tensor, Tensor
 
     What lies together at both ends is one piece then, whatever the order of the dimensions.
     """
+    run = destination.single_run()
+    if run is not None and run[2] > 0:
+        return source, destination
     boxes = _boxes_in_order(destination, [source])
     return (source, destination) if boxes is None else (boxes[1][0], boxes[0])
 
 
 def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]] | None:
     """The same by the axes of a box, if the other tensors can be seen as its axes, too."""
-    if len(reference._shape) <= 1 and reference._strides is not None and min(reference._strides, default=1) > 0:
-        return _flat(reference), [_flat(view) for view in others]
     box = reference._whole_box()
     if box is None or not box.surely_distinct() or min(box.steps, default=1) < 0:
         return None
@@ -114,10 +115,6 @@ def _boxes_in_order(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor
     turned = [own.permuted(order).reshaped((prod(extents),)) for own in shaped if own is not None]
     first, *rest = (view._boxed(own) for view, own in zip((reference, *others), turned, strict=True) if own is not None)
     return first, rest
-
-
-def _flat(tensor: Tensor) -> Tensor:
-    return tensor if len(tensor._shape) == 1 else tensor.flatten()
 
 
 def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:

@@ -249,6 +249,15 @@ class Tensor(WithoutValues, ShownInNotebooks):
         runs = self._run_list()
         return ElementRuns(runs.start, runs.count, runs.step)
 
+    def single_run(self) -> tuple[int, int, int] | None:
+        """Start, count and step of a view that is known to be one run, as `runs` has them (not part of Poplar)."""
+        if self._strides is None or len(self._shape) > 1:
+            return None
+        count = self._shape[0] if self._shape else 1
+        if count > 1:
+            return self._offset, count, self._strides[0]
+        return (self._offset, 1, 1) if count else None
+
     # -- elements and slices --------------------------------------------------------------------------------------------------
 
     @swift

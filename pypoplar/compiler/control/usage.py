@@ -24,6 +24,7 @@ from pypoplar.compiler.control.operation_tree import (
 )
 from pypoplar.compiler.control.program_walk import DEEPEST, too_deep
 from pypoplar.compiler.control.stackless import Calls, answer
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import Function
@@ -109,7 +110,7 @@ def used_variables(graph: FrozenGraph, usage: Usage) -> Bools:
     """bool [variables]: touched by a used tensor, or by a vertex of a used compute set."""
     first = graph.variables.first
     used = np.zeros(len(graph.variables.names), bool)
-    starts = [np.concatenate([np.zeros(0, np.int64), *(tensor.runs().start for tensor in usage.tensors)])]
+    starts = [ViewRuns.of(usage.tensors).start]
     # a run stays within one variable, so its first element names it
     sets = np.zeros(len(graph.compute_sets) + 1, bool)
     sets[list(usage.compute_sets)] = True

@@ -19,6 +19,7 @@ from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, overlay, subtrac
 from pypoplar.arrays.interval_conflicts import KeyAccesses, nearest_conflicts
 from pypoplar.compiler.control.copy_runs import CopyKind, CopyRun, PlacedCopy, copy_kind, copy_runs
 from pypoplar.compiler.control.operation_tree import NO_POSITION, OperationTree
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
@@ -111,11 +112,15 @@ class _Places:
 
         If not `exactly`, what lies between the elements of a stride counts, too, which takes no look at each of them.
         """
-        views = [(number, end.runs()) for number, end in enumerate(ends) if isinstance(end, Tensor)]
+        numbers, views = [], []
+        for number, end in enumerate(ends):
+            if isinstance(end, Tensor):
+                numbers.append(number)
+                views.append(end)
         if not views:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        owner = np.repeat([number for number, _ in views], [len(runs.start) for _, runs in views])
-        start, count, step = (np.concatenate([getattr(runs, column) for _, runs in views]) for column in ("start", "count", "step"))
+        runs = ViewRuns.of(views)
+        owner, start, count, step = np.array(numbers)[runs.view], runs.start, runs.count, runs.step
         if not exactly:
             last = start + (count - 1) * step
             start, count, step = np.minimum(start, last), np.where(count > 0, np.abs(last - start) + 1, 0), np.ones_like(step)

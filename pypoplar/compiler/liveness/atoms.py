@@ -18,8 +18,10 @@ from pypoplar.arrays.interval_algebra import keys, overlay, touched_strands, uni
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import NO_COMPUTE_SET, Access
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.field_table import OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.tensor import Tensor
 
 READ, WRITE, TOUCH = 0, 1, 2
 """What is done to elements: a touch writes some elements of a variable that is not divided, and defines none."""
@@ -84,18 +86,17 @@ def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: Frozen
 def _of_tensors(accesses: Sequence[Access]) -> Stretches:
     """What programs read and write by themselves."""
     lists: list[int] = []
-    runs = []
+    views: list[Tensor] = []
     for access, happening in enumerate(accesses):
         for what, tensors in ((READ, happening.reads), (WRITE, happening.writes)):
             for tensor in tensors:
                 lists.append(access * KINDS + what)
-                runs.append(tensor.runs())
+                views.append(tensor)
     nothing = np.zeros(0, np.int64)
-    if not runs:
+    if not views:
         return Stretches(nothing, nothing, nothing)
-    owner = np.repeat(np.array(lists, np.int64), [len(run.start) for run in runs])
-    columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("start", "count", "step"))
-    strands = touched_strands(owner, *columns)
+    runs = ViewRuns.of(views)
+    strands = touched_strands(np.array(lists, np.int64)[runs.view], runs.start, runs.count, runs.step)
     return Stretches(strands.owner, strands.begin, strands.begin + strands.length)
 
 
