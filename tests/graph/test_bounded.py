@@ -86,6 +86,14 @@ QUICK = {
         "poplin.createInput(graph, poplin.ConvParams(FLOAT, 1, [10**5, 10**5], [3, 3], 1, 1, 1)).shape()",
         "PoplibsError: the input of a convolution would be FLOAT [1, 1, 100000, 100000], which takes 40,000,000,000 bytes; got",
     ),
+    "an input of a convolution that fits": (
+        "poplin.createInput(graph, poplin.ConvParams(FLOAT, 1, [10**4, 10**4], [3, 3], 1, 1, 1)).shape()",
+        "[1, 1, 10000, 10000]",
+    ),
+    "an output of a convolution that fits": (
+        "poplin.createConvOutput(graph, poplin.ConvParams(HALF, 1, [10**4, 10**4], [1, 1], 1, 2, 1)).shape()",
+        "[1, 2, 10000, 10000]",
+    ),
     "weights of a convolution": (
         "poplin.createWeights(graph, poplin.ConvParams(FLOAT, 1, [9, 9], [3, 3], 10**5, 10**5, 1)).shape()",
         "PoplibsError: the weights of a convolution would be FLOAT [1, 100000, 100000, 3, 3], which takes",

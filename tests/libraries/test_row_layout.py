@@ -7,7 +7,7 @@ from law_examples import examples
 
 from pypoplar import FLOAT, Graph, IPUModel
 from pypoplar.poputil.placement.kept_layouts import layout_of
-from pypoplar.poputil.placement.row_layout import RowLayout, shared_rows
+from pypoplar.poputil.placement.row_layout import BlockRuns, RowLayout, map_shared_runs, shared_rows, shared_runs
 from pypoplar.poputil.placement.tiles_of_elements import TileRegions, tiles_of_elements
 
 TILES, STEP = 16, 5
@@ -81,3 +81,26 @@ def test_rows_of_a_block_are_shared_out_in_order_and_evenly(block, sharers):
         counts = np.bincount(own, minlength=sharers)
         assert counts.tolist() == sorted(counts.tolist(), reverse=True)
         assert counts.max() - counts.min() <= 1
+
+
+runs_of_blocks = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), min_size=1, max_size=12)
+sharers_of_blocks = st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(sorted)
+
+
+@given(runs_of_blocks, sharers_of_blocks)
+def test_rows_are_shared_by_runs_as_they_are_one_by_one(runs, sharing):
+    block, count = np.array(runs).T
+    tile, rows = shared_runs(BlockRuns(block, count), np.array(sharing))
+    assert np.repeat(tile, rows).tolist() == shared_rows(np.repeat(block, count), np.array(sharing)).tolist()
+    assert rows.min() >= 1
+
+
+@given(runs_of_blocks, sharers_of_blocks, widths)
+def test_rows_that_are_shared_by_runs_are_mapped_as_by_a_layout(runs, sharing, width):
+    graph = Graph(IPUModel("tiny").createDevice())
+    block, count = np.array(runs).T
+    cuts = np.cumsum([0, *width]).tolist()
+    first, second = (graph.addVariable(FLOAT, [int(count.sum()), sum(width)]) for _ in range(2))
+    map_shared_runs(graph, first, BlockRuns(block, count), np.array(sharing), cuts, STEP // 2)
+    RowLayout(shared_rows(np.repeat(block, count), np.array(sharing)), cuts, STEP // 2).map(graph, second)
+    assert graph.getTileMapping(first) == graph.getTileMapping(second)

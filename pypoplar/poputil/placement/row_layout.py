@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import opens, stable_order
+from pypoplar.arrays.groups import distinct, offsets, opens, stable_order
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
@@ -30,10 +30,7 @@ class RowLayout:
     def map(self, graph: Graph, matrix: Tensor) -> None:
         """Map a matrix that lies anyhow in memory."""
         begin, owner = _stretches(self.tile)
-        end = np.append(begin[1:], len(self.tile))
-        for part, (low, high) in enumerate(pairwise(self.cuts)):
-            width = high - low
-            graph.place_pieces(matrix.slice(low, high, 1).flatten(), begin * width, end * width, owner + part * self.step)
+        _map_stretches(graph, matrix, begin, owner, self.cuts, self.step)
 
     def variable(self, graph: Graph, type: ElementType, name: str) -> LaidRows:
         """A new matrix, mapped and in the order of memory."""
@@ -101,6 +98,50 @@ def _stretches(tile: Int64s) -> tuple[Int64s, Int64s]:
     """Where rows on another tile begin, and these tiles."""
     begin = np.flatnonzero(opens(tile))
     return begin, tile[begin]
+
+
+def map_shared_runs(graph: Graph, matrix: Tensor, runs: BlockRuns, sharing: Int64s, cuts: list[int], step: int) -> None:
+    """Map a matrix that lies anyhow as ``RowLayout(shared_rows(...), cuts, step)`` does, without a number for each row."""
+    tile, count = shared_runs(runs, sharing)
+    first = np.flatnonzero(opens(tile))
+    _map_stretches(graph, matrix, offsets(count)[first], tile[first], cuts, step)
+
+
+def _map_stretches(graph: Graph, matrix: Tensor, begin: Int64s, owner: Int64s, cuts: list[int], step: int) -> None:
+    """Map rows from each `begin` on to its owner, and parts of the columns further on."""
+    end = np.append(begin[1:], matrix.dim(0))
+    for part, (low, high) in enumerate(pairwise(cuts)):
+        width = high - low
+        graph.place_pieces(matrix.slice(low, high, 1).flatten(), begin * width, end * width, owner + part * step)
+
+
+@frozen(eq=False)
+class BlockRuns:
+    """The blocks of rows that follow each other: `count` rows of one, then those of the next."""
+
+    block: Int64s
+    count: Int64s  # 1 at least
+
+
+def shared_runs(runs: BlockRuns, sharing: Int64s) -> tuple[Int64s, Int64s]:
+    """What `shared_rows` gives of the rows, as tiles and how many rows each has, in their order; neighbours may have one tile."""
+    order = np.argsort(runs.block, kind="stable")
+    block, count = runs.block[order], runs.count[order]
+    head = np.flatnonzero(opens(block))
+    before = offsets(count)  # rows by block, and within it in their order
+    first, rows = before[head], np.diff(np.append(before[head], before[-1]))
+    few, more = np.divmod(rows, len(sharing))
+    number = np.arange(len(sharing))
+    shares = distinct((first[:, None] + number * few[:, None] + np.minimum(number, more[:, None])).ravel())
+    begin = distinct(np.concatenate((before[:-1], shares[shares < before[-1]])))
+    run = np.searchsorted(before, begin, "right") - 1
+    place = np.searchsorted(head, run, "right") - 1
+    rank = begin - first[place]
+    beyond = rank - more[place] * (few[place] + 1)
+    share = np.where(beyond < 0, rank // (few[place] + 1), more[place] + beyond // np.maximum(few[place], 1))
+    row = offsets(runs.count)[order][run] + begin - before[run]
+    back = np.argsort(row)
+    return (block[run] + sharing[share])[back], np.diff(np.append(begin, before[-1]))[back]
 
 
 def shared_rows(block: Int64s, sharing: Int64s) -> Int64s:
