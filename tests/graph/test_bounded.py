@@ -201,8 +201,8 @@ run().readTensor("x").tolist()
     ),
     "initial values that fit": (
         """
-x, y = variable([2 * 10**8]), scalar()
-graph.setInitialValue(x, np.broadcast_to(np.float64(3), (2 * 10**8,)))
+x, y = variable([15 * 10**7]), scalar()
+graph.setInitialValue(x, np.broadcast_to(np.float64(3), (15 * 10**7,)))
 graph.createHostRead("y", y)
 prog.add(Copy(x[-1:], y))
 run().readTensor("y").tolist()
