@@ -21,12 +21,11 @@ from typing import NoReturn
 import click
 from attrs import evolve
 
-from pypoplar import resources
-from pypoplar.codelet.backend import cache
+from pypoplar import progress, resources
 from pypoplar.codelet.listing import listing_of_file
-from pypoplar.engine import progress
 from pypoplar.errors import PoplarError
 from pypoplar.files import check_regular
+from pypoplar.host_code import cache
 from pypoplar.presets import PRESETS, TIMINGS
 from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from pypoplar import resources
-from pypoplar.codelet.backend import cache
 from pypoplar.errors import MissingFeature, PoplarRuntimeError
 from pypoplar.extras import install_command
+from pypoplar.host_code import cache
 
 NEEDED = ("sphinx", "myst-parser", "furo", "sphinx-copybutton")
 """The packages that make the site: those of the extra `docs`. Their modules are called like them."""

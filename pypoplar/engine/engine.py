@@ -20,7 +20,6 @@ from pypoplar.engine.division import divide
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.loaded_codelets import translate_codelets
-from pypoplar.engine.progress import CompileBar, RunBar, wanted
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
 from pypoplar.engine.shown_engine import ShownEngine
@@ -38,6 +37,7 @@ from pypoplar.executable.host_plans import HostTensor
 from pypoplar.files import check_text_stream
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
+from pypoplar.progress import CompileBar, RunBar, wanted
 from pypoplar.report.run_account import RunHistory
 from pypoplar.signatures import misfit
 from pypoplar.tracebacks import public

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from pypoplar import documents, resources
+from pypoplar import documents, progress, resources
 from pypoplar.cli import main
-from pypoplar.engine import progress
 
 
 @pytest.fixture

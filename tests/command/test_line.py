@@ -245,7 +245,7 @@ def test_info_shows_versions_targets_and_the_cache(run, tmp_path):
 
 
 def test_cache_clear_empties_the_cache(run, tmp_path):
-    from pypoplar.codelet.backend import cache
+    from pypoplar.host_code import cache
 
     result = run("cache", "clear", PYPOPLAR_CACHE_DIR=str(tmp_path))
     assert result.exit_code == 0, result.output

@@ -15,7 +15,7 @@ import numpy as np
 from engine_builder import Add, Bench
 
 from pypoplar import FLOAT, Engine, Executable, Graph, Input, IPUModel, Output, Vector, Vertex, compileGraph
-from pypoplar.codelet.llvm import machine
+from pypoplar.host_code import machine
 from pypoplar.program import Execute, Repeat
 
 

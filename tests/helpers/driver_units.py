@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from pypoplar.codelet.llvm import machine
 from pypoplar.engine.native.unit_code import unit_text
+from pypoplar.host_code import machine
 
 WORD = ctypes.c_int64
 _loaded: list[machine.LoadedCode] = []

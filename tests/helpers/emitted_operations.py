@@ -5,9 +5,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from pypoplar.codelet.llvm import machine
 from pypoplar.codelet.llvm.arithmetic import BOOL, REGISTER_FORMS, emit, emit_operand_fault
+from pypoplar.codelet.llvm.symbols import register_library
 from pypoplar.codelet.operations.table import OPERATIONS
+from pypoplar.host_code import machine
 
 SIGNATURES = {name: (operation.arguments, operation.result) for name, operation in OPERATIONS.items()}
 FAULTS = {name: operation.fault for name, operation in OPERATIONS.items() if operation.fault is not None}
@@ -46,6 +47,7 @@ def fault_module_of(name: str) -> str:
 
 
 def _compiled(name: str, text: str, result: str, *arguments: str) -> Any:
+    register_library()
     code = machine.load(machine.compile_text(text))
     function: Any = ctypes.PYFUNCTYPE(C_TYPES[result], *(C_TYPES[kind] for kind in arguments))(code.address(name))
     function.code = code  # keeps the instructions alive

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pypoplar import poptorch
-from pypoplar.engine import progress
+from pypoplar import poptorch, progress
 
 
 @pytest.fixture(autouse=True)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from pypoplar.codelet.backend import cache
 from pypoplar.codelet.backend.contract import Backend, NativeCodelet
-from pypoplar.codelet.backend.once import one_at_a_time
 from pypoplar.codelet.cost.pricing import Pricing
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import Apply, For, Price, PricedCodelet, TypedCodelet, check_priced
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import operation
+from pypoplar.host_code import cache
+from pypoplar.host_code.once import one_at_a_time
 
 # The packages and modules that decide what code is, whatever backend makes it; the backend's own come to them.
 SOURCES = (

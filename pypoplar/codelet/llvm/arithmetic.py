@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.halves import alike, constant
-from pypoplar.codelet.llvm.machine import SYMBOL_PREFIX
+from pypoplar.codelet.llvm.symbols import library_symbol
 from pypoplar.codelet.operations.c_library import arguments_of
 from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import SIGNED, WIDTH
@@ -74,7 +74,7 @@ class LlvmEmitter:
         if len(arguments) != arguments_of(name) or any(argument.type != DOUBLE for argument in arguments):
             given = ", ".join(str(argument.type) for argument in arguments)
             raise self.refusal(f"calls '{name}' of the C library with ({given}), which takes {arguments_of(name)} of type double")
-        symbol, module = SYMBOL_PREFIX + name, self.builder.module
+        symbol, module = library_symbol(name), self.builder.module
         function = module.globals.get(symbol)
         if function is None:
             function = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE] * len(arguments)), symbol)

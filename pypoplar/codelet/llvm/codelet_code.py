@@ -17,8 +17,8 @@ from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.codelet.llvm.eight_lanes import FEWEST, LANES, emit_eight_vertices
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction, load_context
-from pypoplar.codelet.llvm.machine import ENTRY, SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
+from pypoplar.codelet.llvm.symbols import ENTRY, library_symbol
 from pypoplar.codelet.llvm.vertex_code import emit
 from pypoplar.codelet.llvm.vertex_life import (
     BusiestWorker,
@@ -72,7 +72,7 @@ def _emit_choice(entry: Any, codelet: PricedCodelet, checks: Checks) -> None:
 
 def _check_calls(module: Any, codelet: PricedCodelet) -> None:
     """Nothing may be called whose address nobody knows: the call would jump to nowhere."""
-    known = {SYMBOL_PREFIX + name for name in library_functions()}
+    known = {library_symbol(name) for name in library_functions()}
     for function in module.functions:
         if function.is_declaration and function.name not in known and not function.name.startswith("llvm."):
             raise ValueError(f"the code of codelet {codelet.name} calls '{function.name}', which no row of its operations names")

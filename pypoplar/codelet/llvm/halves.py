@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from pypoplar.codelet.llvm import machine
+from pypoplar.host_code import machine
 
 FLOAT, DOUBLE, WORD, SHORT = ir.FloatType(), ir.DoubleType(), ir.IntType(32), ir.IntType(16)
 

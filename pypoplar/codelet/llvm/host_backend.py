@@ -5,7 +5,8 @@ from __future__ import annotations
 from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import PricedCodelet
-from pypoplar.codelet.llvm import machine
+from pypoplar.codelet.llvm.symbols import ENTRY, register_library
+from pypoplar.host_code import machine
 
 
 def _object_code(codelet: PricedCodelet, checks: Checks) -> bytes:
@@ -15,13 +16,14 @@ def _object_code(codelet: PricedCodelet, checks: Checks) -> bytes:
 
 
 def _load(code: bytes) -> NativeCodelet:
+    register_library()
     loaded = machine.load(code)
-    return NativeCodelet(loaded.address(machine.ENTRY), loaded)
+    return NativeCodelet(loaded.address(ENTRY), loaded)
 
 
 BACKEND = Backend(
     name="LLVM for the host",
-    sources=("pypoplar.codelet.llvm",),
+    sources=("pypoplar.codelet.llvm", "pypoplar.host_code.machine"),
     identity=lambda: machine.host().identity,
     object_code=_object_code,
     load=_load,

@@ -15,8 +15,8 @@ from attrs import frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.llvm.machine import host
 from pypoplar.codelet.llvm.memory_forms import FLOAT, INT, WORD, alignment, memory_form, to_memory, to_register, word
+from pypoplar.host_code.machine import host
 
 CHUNK = 16  # of the depth, that is widened at a time
 _ARGUMENTS = ("out", "a", "b", "rows", "depth", "columns", "out_row", "a_row", "b_row")  # addresses, counts, bytes from row to row

@@ -12,10 +12,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from pypoplar.codelet.backend import cache
-from pypoplar.codelet.backend.once import once, one_at_a_time
-from pypoplar.codelet.llvm import machine
-from pypoplar.engine.progress import Announcement
+from pypoplar.host_code import cache, machine
+from pypoplar.host_code.once import once, one_at_a_time
+from pypoplar.progress import Announcement
 
 # The driver's units: module, and the function by which the unit is called.
 MOVING = ("pypoplar.engine.native.moves", "move_share")
@@ -23,7 +22,7 @@ SUPERSTEP = ("pypoplar.engine.native.superstep", "superstep")
 GENERAL = ("pypoplar.engine.native.general_tiles", "general_tile")
 DRIVER = ("pypoplar.engine.native.driver", "drive")
 # What decides what their code is: code of other versions of it is not used.
-SOURCES = ("pypoplar.engine.native", "pypoplar.interface", "pypoplar.codelet.llvm.machine")
+SOURCES = ("pypoplar.engine.native", "pypoplar.interface", "pypoplar.host_code.machine")
 
 COMPILING = Announcement("compiling the driver, once")
 

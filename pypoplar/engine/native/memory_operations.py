@@ -11,8 +11,8 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 
-from pypoplar.codelet.llvm.machine import YIELD_SYMBOL, register_yield
 from pypoplar.engine.native.unit import operation
+from pypoplar.host_code.machine import YIELD_SYMBOL, register_yield
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument
 from pypoplar.interface.layout import WORD_BYTES
 

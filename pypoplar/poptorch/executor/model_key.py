@@ -15,8 +15,8 @@ from torch import fx
 
 import pypoplar.poptorch.lowering.operations  # noqa: F401 (the table's entries)
 from pypoplar import resources
-from pypoplar.codelet.backend import cache
 from pypoplar.errors import UnknownHandle
+from pypoplar.host_code import cache
 from pypoplar.interface.saved_layout import saved_layout
 from pypoplar.options import EngineOptions
 from pypoplar.poptorch import operators

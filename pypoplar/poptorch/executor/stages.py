@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from pypoplar.engine.progress import StageBar, wanted
 from pypoplar.options import EngineOptions
 from pypoplar.poptorch.user_log import logger
+from pypoplar.progress import StageBar, wanted
 
 LONGEST = 3  # modules that the log names
 

@@ -51,7 +51,8 @@ def test_a_change_of_any_module_that_decides_what_code_is_makes_code_anew():
         "pypoplar.errors",
         "pypoplar.spelling",
         "pypoplar.codelet.backend.contract",
-        "pypoplar.codelet.backend.once",
+        "pypoplar.host_code.once",
+        "pypoplar.host_code",
         "pypoplar.codelet.backend",
         "pypoplar.codelet",
     }

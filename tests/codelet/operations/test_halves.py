@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from pypoplar.codelet.llvm import halves, machine
+from pypoplar.codelet.llvm import halves
+from pypoplar.host_code import machine
 
 FORMS = [
     pytest.param(halves.to_half_by_integers, halves.from_half_by_integers, id="integers"),

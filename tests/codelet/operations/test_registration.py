@@ -15,7 +15,6 @@ from llvmlite import ir
 from native_rig import run_native
 
 from pypoplar import ipu
-from pypoplar.codelet.backend import cache
 from pypoplar.codelet.cost.pricing import SCALAR, priced
 from pypoplar.codelet.frontend import expressions
 from pypoplar.codelet.frontend.translate import translate
@@ -39,6 +38,7 @@ from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import OPERATIONS, called, operation, register, remove
 from pypoplar.codelet.operations.tile_readings import READINGS, TileReading
 from pypoplar.errors import CodeletError
+from pypoplar.host_code import cache
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.presets import PRESETS
 

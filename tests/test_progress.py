@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from engine_builder import Add, Bench
 
-from pypoplar import FLOAT, Engine, compileGraph
-from pypoplar.codelet.backend import cache
-from pypoplar.engine import progress
+from pypoplar import FLOAT, Engine, compileGraph, progress
 from pypoplar.engine.native import driver_code
+from pypoplar.host_code import cache
 from pypoplar.program import Copy, Repeat, Sequence
 
 SHOW = "pypoplar.progress"

@@ -14,14 +14,9 @@ import llvmlite
 import llvmlite.binding as llvm
 from attrs import frozen
 
-from pypoplar.codelet.backend.once import once
-from pypoplar.codelet.operations import c_library
-from pypoplar.codelet.operations.table import library_functions
+from pypoplar.host_code.once import once
 
-# The names under which LLVM calls functions of the C library are ours, so that it neither folds such a call at compile time nor
-# replaces it by a vector form with other roundings.
 SYMBOL_PREFIX = "pypoplar_"
-ENTRY = SYMBOL_PREFIX + "codelet"
 
 
 @frozen
@@ -63,18 +58,6 @@ def _target_machine() -> Any:
     return llvm.Target.from_triple(processor.triple).create_target_machine(
         cpu=processor.processor, features=processor.features, opt=3, reloc=reloc, codemodel="jitdefault", jit=True
     )
-
-
-_registered: set[str] = set()
-
-
-def _register_library() -> None:
-    """Give LLVM the addresses of the C library's functions under our names."""
-    for name in library_functions():
-        if name not in _registered:
-            llvm.add_symbol(SYMBOL_PREFIX + name, c_library.address(name))
-            _registered.add(name)
-    register_yield()
 
 
 YIELD_SYMBOL = SYMBOL_PREFIX + "yield_processor"
@@ -129,6 +112,7 @@ class LoadedCode:
     _engine: Any
 
     def address(self, name: str) -> int:
+        """Where a function of the code begins."""
         address = int(self._engine.get_function_address(name))
         if address == 0:
             raise LookupError(f"the object code has no function {name!r}")
@@ -218,7 +202,7 @@ def _wide_division() -> Any:
 
 def load(code: bytes) -> LoadedCode:
     """Make object code callable. The caller vouches for the bytes: they become instructions of this process."""
-    _register_library()
+    register_yield()
     _wide_division()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))

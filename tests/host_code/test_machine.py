@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, INT, Engine, Graph, IPUModel, Output, Vector, Vertex
-from pypoplar.codelet.llvm import machine
+from pypoplar.host_code import machine
 from pypoplar.program import Execute
 
 WIDE = """

@@ -12,10 +12,9 @@ import pytest
 from native_rig import run_native
 from written_codelets import OUT, X, codelet, f32, i32
 
-from pypoplar.codelet.backend import cache
 from pypoplar.codelet.backend import native_codelet as native
 from pypoplar.codelet.ir.typed import Apply, Price, Store
-from pypoplar.codelet.llvm import machine
+from pypoplar.host_code import cache, machine
 
 
 @pytest.fixture(autouse=True)
@@ -390,7 +389,7 @@ def test_the_default_directory_is_the_users(monkeypatch):
 
 def test_processes_and_threads_may_store_at_once(directory):
     script = """
-from pypoplar.codelet.backend import cache
+from pypoplar.host_code import cache
 for i in range(200):
     key, content = f"key {i % 5}", bytes([i % 5]) * 10000
     assert cache.store(key, content)

@@ -7,10 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from pypoplar.compiler.compile import Progress
+from typing import Any, Self
 
 PATIENCE = 1.0  # seconds before a bar or a line appears
 REDRAWN = 0.5  # seconds between two pictures of a bar
@@ -121,7 +118,7 @@ class StageBar:
 class CompileBar:
     """A progress callback of the compiler that draws a bar, and calls the user's callback."""
 
-    def __init__(self, callback: Progress | None) -> None:
+    def __init__(self, callback: Callable[[int, int], None] | None) -> None:
         self._callback = callback
         self._bar = StageBar("compiling", COMPILER_PASSES, "passes").__enter__()
 

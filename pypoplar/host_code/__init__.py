@@ -1,0 +1,1 @@
+"""Machine code of the host: how it is made, loaded, and kept for the next process."""
