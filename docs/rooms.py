@@ -29,8 +29,7 @@ VALUES = "shared values"  # rooms that are no packages: values that all others k
 JOINED = {"__main__": "cli", "profile": "pva", "": "pypoplar"}  # small rooms, drawn with others or by another name
 WORDS = {
     "interface": "the numbers between generated code, driver and tables",
-    "host_code": "machine code of the host, made, loaded and kept",
-    VALUES: "types, errors, targets, options, intervals",
+    VALUES: "types, errors, targets, options, intervals; the host's machine code and where it is kept",
     "codelet": "the device language: operations, typed form, prices, and the two forms that run",
     "graph": "variables, views, mappings, vertices",
     "program": "the kinds of programs",

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, Self
 
 PATIENCE = 1.0  # seconds before a bar or a line appears
@@ -14,6 +15,24 @@ REDRAWN = 0.5  # seconds between two pictures of a bar
 COUNTED = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {unit}, {elapsed}{postfix}"
 ALONE = "{desc}, {elapsed}{postfix}"  # of work that does not say how far it is
 COMPILER_PASSES = 5  # until the compiler says how many there are
+
+
+_asked: ContextVar[str] = ContextVar("pypoplar progress", default="auto")
+
+
+def asked() -> str:
+    """The option of the work that is under way, for what is below all options."""
+    return _asked.get()
+
+
+@contextmanager
+def asking(option: str) -> Iterator[None]:
+    """Around work that has the option."""
+    before = _asked.set(option)
+    try:
+        yield
+    finally:
+        _asked.reset(before)
 
 
 def wanted(option: str) -> bool:

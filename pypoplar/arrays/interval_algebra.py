@@ -11,6 +11,8 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import counted, distinct, in_order, is_sorted, ragged, stepped
+from pypoplar.arrays.interval_sweeps import join_intervals, mark_meeting, overlay_parts, union_rows
+from pypoplar.arrays.swept import filled, shortened
 
 LARGEST_KEY = 2**63 - 1
 
@@ -46,6 +48,17 @@ def keys(group: Integers, element: Int64s, span: int) -> Int64s:
 
 def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
     """The sorted disjoint list that covers the same keys; intervals that touch become one. Empty intervals are dropped."""
+    counting, code = union_rows.code(len(begin)), join_intervals.code(len(begin))
+    if counting is None or code is None:
+        return union_by_sorting(begin, end)
+    rows = counting(begin, end)
+    out_begin, out_end, other_begin, other_end = (np.empty(rows, np.int64) for _ in range(4))
+    count = code(begin, end, out_begin, out_end, other_begin, other_end, np.empty(rows + 1, np.int64))
+    return shortened(out_begin, count), shortened(out_end, count)
+
+
+def union_by_sorting(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
+    """The same, of short lists, or where there is no machine code."""
     if bool((begin >= end).any()):
         kept = begin < end
         begin, end = begin[kept], end[kept]
@@ -71,6 +84,14 @@ def overlay(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) 
     Parts come in the order of the first list, and by key within one of its intervals; what the other list does not cover is
     left out.
     """
+    code = overlay_parts.code(len(begin))
+    if code is None:
+        return overlay_by_search(begin, end, other_begin, other_end)
+    return Overlay(*filled(code, (begin, end, other_begin, other_end), len(begin), 4))
+
+
+def overlay_by_search(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Overlay:
+    """The same, of short lists, or where there is no machine code."""
     first = np.searchsorted(other_end, begin, "right")
     if len(other_begin) == 0:
         count = np.zeros(len(begin), np.int64)
@@ -89,6 +110,16 @@ def overlay(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) 
 
 def meets(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Bools:
     """bool: which of the intervals share a key with the sorted disjoint other list."""
+    code = mark_meeting.code(len(begin))
+    if code is None:
+        return meets_by_search(begin, end, other_begin, other_end)
+    marks = np.empty(len(begin), bool)
+    code(begin, end, other_begin, other_end, marks)
+    return marks
+
+
+def meets_by_search(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Bools:
+    """The same, of short lists, or where there is no machine code."""
     if len(other_begin) == 0:
         return np.zeros(len(begin), bool)
     first = np.searchsorted(other_end, begin, "right")

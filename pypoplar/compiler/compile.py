@@ -60,6 +60,7 @@ from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.base import Program, program_hint
+from pypoplar.progress import asking
 from pypoplar.target import Target
 
 Progress = Callable[[int, int], None]
@@ -87,7 +88,8 @@ def compile_graph(
     chosen = _program_list(programs)
     memory = BuildMemory(graph)
     try:
-        return _compile(graph, chosen, wanted, progress or _no_progress, memory, share_memory=share_memory)
+        with asking(wanted.progress):
+            return _compile(graph, chosen, wanted, progress or _no_progress, memory, share_memory=share_memory)
     except MemoryError as error:
         if isinstance(error, PoplarError):
             raise

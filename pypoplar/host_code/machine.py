@@ -93,7 +93,11 @@ def optimise(text: str) -> Any:
 
 def compile_text(text: str) -> bytes:
     """Object code for this host."""
-    module = optimise(text)
+    return emit(optimise(text))
+
+
+def emit(module: Any) -> bytes:
+    """Object code of a module that is optimised."""
     code: bytes = _target_machine().emit_object(module)
     return code
 
