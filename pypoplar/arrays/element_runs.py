@@ -9,6 +9,8 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
+from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
+from pypoplar.arrays.swept import filled
 
 
 class RunList:
@@ -45,6 +47,14 @@ class RunList:
 
     def cut(self, begin: Int64s, end: Int64s) -> tuple[RunList, Int64s]:
         """The pieces of the flattened ranges ``[begin, end)``, range by range, and for each piece the number of its range."""
+        code = cut_runs.code(len(begin))
+        if code is None:
+            return self.cut_by_search(begin, end)
+        *pieces, owner = filled(code, (self.first, self.start, self.step, begin, end), len(begin), 4)
+        return RunList(*pieces), owner
+
+    def cut_by_search(self, begin: Int64s, end: Int64s) -> tuple[RunList, Int64s]:
+        """The same, of few ranges, or where there is no machine code."""
         low = np.searchsorted(self.first, begin, side="right") - 1
         high = np.searchsorted(self.first, end, side="left")
         pieces = np.where(end > begin, high - low, 0)
@@ -124,9 +134,7 @@ def compress(ids: Int64s, variable_first: Int64s) -> RunList:
     if len(ids) == 0:
         return RunList(ids, ids, ids)
     start, count, step = _greedy(ids)
-    last = start + (count - 1) * step
-    crossing = np.searchsorted(variable_first, start, side="right") != np.searchsorted(variable_first, last, side="right")
-    if crossing.any():
+    if _crossing(start, count, step, variable_first):
         ids = stepped(start, count, step)
         variable = np.searchsorted(variable_first, ids, side="right")
         run = np.repeat(np.arange(len(start)), count)
@@ -137,8 +145,24 @@ def compress(ids: Int64s, variable_first: Int64s) -> RunList:
     return RunList(start, count, np.where(count > 1, step, 1))
 
 
-def _greedy(ids: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def _crossing(start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s) -> bool:
+    """Whether a run is of more than one variable."""
+    code = count_crossing.code(len(start))
+    if code is not None:
+        return code(start, count, step, variable_first) > 0
+    last = start + (count - 1) * step
+    first_variable, last_variable = (np.searchsorted(variable_first, ids, side="right") for ids in (start, last))
+    return bool((first_variable != last_variable).any())
+
+
+def _greedy(ids: Int64s) -> tuple[Int64s, ...]:
     """Runs of step 1 first, as memory lies; then, among the elements left alone, runs of three and more at an equal step."""
+    code = find_runs.code(len(ids))
+    return greedy_by_differences(ids) if code is None else filled(code, (ids,), len(ids), 3)
+
+
+def greedy_by_differences(ids: Int64s) -> tuple[Int64s, ...]:
+    """The same, of few elements, or where there is no machine code."""
     difference = np.diff(ids)
     first = np.flatnonzero(np.concatenate(([True], difference != 1)))
     count = np.diff(np.concatenate((first, [len(ids)])))

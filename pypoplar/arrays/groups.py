@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s, Integers
+from pypoplar.arrays.run_sweeps import step_through
 
 _SHORT = 1000  # entries that are sorted as soon as their largest one is found
 _SPARSE = 32  # entries of a table for each value, up to which it is faster to tick values off than to sort them
@@ -106,6 +107,11 @@ def counted(count: Integers) -> Int64s:
 
 def stepped(first: Integers, count: Integers, step: Integers) -> Int64s:
     """The numbers ``first[i] + k * step[i]`` for ``k < count[i]`` of all i, one after the other."""
+    code = step_through.code(len(count))
+    if code is not None:
+        swept = np.empty(int(count.sum()), np.int64)
+        code(first, count, step, swept)
+        return swept
     numbers = counted(count)
     numbers *= np.repeat(step, count)
     numbers += np.repeat(first, count)

@@ -12,7 +12,9 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import counted, distinct, in_order, is_sorted, ragged, stepped
 from pypoplar.arrays.interval_sweeps import join_intervals, mark_meeting, overlay_parts, union_rows
+from pypoplar.arrays.run_sweeps import count_strands, lay_strands, touch_strands
 from pypoplar.arrays.swept import filled, shortened
+from pypoplar.host_code.sweep import Sweep
 
 LARGEST_KEY = 2**63 - 1
 
@@ -151,6 +153,18 @@ def ordered_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
 
     A run of step 1 is one stretch, any other a stretch for each element; stretches that continue each other become one.
     """
+    return _swept_strands(lay_strands, owner, start, count, step) or ordered_by_pieces(owner, start, count, step)
+
+
+def _swept_strands(sweep: Sweep, owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands | None:
+    counting, code = count_strands.code(len(owner)), sweep.code(len(owner))
+    if counting is None or code is None:
+        return None
+    return Strands(*filled(code, (owner, start, count, step), counting(count, step), 3))
+
+
+def ordered_by_pieces(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:
+    """The same, of short lists, or where there is no machine code."""
     if bool((count <= 0).any()):
         kept = count > 0
         owner, start, count, step = owner[kept], start[kept], count[kept], step[kept]
@@ -170,6 +184,11 @@ def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
 
     So are runs of equal step and count that begin side by side, one for each place up to the step, as a matrix's columns do.
     """
+    return _swept_strands(touch_strands, owner, start, count, step) or touched_by_pieces(owner, start, count, step)
+
+
+def touched_by_pieces(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:
+    """The same, of short lists, or where there is no machine code."""
     kept = count > 0
     if not bool(kept.all()):
         owner, start, count, step = owner[kept], start[kept], count[kept], step[kept]
@@ -183,7 +202,7 @@ def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
     for column in (owner, count, step):
         beside &= column[1:] == column[:-1]
     if not bool(beside.any()):
-        return ordered_strands(owner, start, count, step)
+        return ordered_by_pieces(owner, start, count, step)
     first = np.flatnonzero(np.concatenate(([True], ~beside)))
     runs = np.diff(np.append(first, len(start)))
     owner, start, count, step = owner[first], start[first], count[first], step[first]

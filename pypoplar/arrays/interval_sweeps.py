@@ -86,8 +86,8 @@ def _merge(begin: Int64s, end: Int64s, left: int, middle: int, stop: int, out_be
 
 
 @sweep
-def _ending_behind(end: Int64s, key: int, near: int) -> int:
-    """The first of the rising `end` that is greater than `key`, looked for from `near` on."""
+def place_behind(end: Int64s, key: int, near: int) -> int:
+    """The place of the first of the rising numbers `end` that is greater than `key`, which is looked for from `near` on."""
     low, high = 0, len(end)
     if near < len(end) and end[near] <= key:
         low = near + 1
@@ -126,7 +126,7 @@ def overlay_parts(
     rows, near, most = 0, 0, len(left)
     for i in range(len(begin)):
         first, last = begin[i], end[i]
-        near = _ending_behind(other_end, first, near)
+        near = place_behind(other_end, first, near)
         other = near
         while other < len(other_begin) and other_begin[other] < last:
             if rows < most:
@@ -142,7 +142,7 @@ def mark_meeting(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int
     """Marks which of the intervals, in any order, share a key with the sorted disjoint other list; returns how many."""
     rows, near = 0, 0
     for i in range(len(begin)):
-        near = _ending_behind(other_end, begin[i], near)
+        near = place_behind(other_end, begin[i], near)
         meeting[i] = near < len(other_begin) and begin[i] < end[i] and other_begin[near] < end[i]
         rows += meeting[i]
     return rows

@@ -11,6 +11,7 @@ they do where there is no numba. What a sweep does is said by its text, and test
 from __future__ import annotations
 
 import ctypes
+import functools
 import types
 import warnings
 from collections.abc import Callable
@@ -192,12 +193,13 @@ def _numba_text(sweep: Sweep) -> tuple[str, str]:
     signature = [numba.int64 if kind == "int" else numba.from_dtype(ELEMENTS[kind])[::1] for kind in sweep.kinds]
     dispatcher = _dispatcher(sweep)
     dispatcher.compile(numba.int64(*signature))
-    (result,) = dispatcher.overloads.values()
+    result = dispatcher.overloads[tuple(signature)]  # there are others where sweeps call it with constants
     return result.library.get_llvm_str(), result.fndesc.llvm_func_name
 
 
+@functools.cache
 def _dispatcher(sweep: Sweep) -> Any:
-    """The sweep as numba knows functions, and so those that it calls."""
+    """The sweep as numba knows functions, and so those that it calls; each is compiled once."""
     from numba.core.registry import CPUDispatcher
 
     function = sweep.function

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from pypoplar import progress
-from pypoplar.arrays import interval_algebra, interval_sweeps
+from pypoplar.arrays import interval_algebra, interval_sweeps, run_sweeps
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.host_code import cache, machine
 from pypoplar.host_code import sweep as sweeps
 from pypoplar.host_code.sweep import Sweep, compiled, object_code, sweep
 
-ALL = [value for module in (interval_sweeps,) for value in vars(module).values() if isinstance(value, Sweep)]
+ALL = [value for module in (interval_sweeps, run_sweeps) for value in vars(module).values() if isinstance(value, Sweep)]
 
 
 @sweep
