@@ -28,6 +28,7 @@ from pypoplar.progress import Announcement, asked
 FEWEST_ROWS = 256  # below it NumPy takes no longer
 LOOKED_FOR = 1 << 16  # rows in this process, from which on code that is kept is used: loading it takes as long as they do
 COMPILED = 1 << 20  # rows in this process, from which on it is made where none is kept
+LOADING_BYTES, COMPILING_BYTES = 256 << 20, 1 << 30  # of address space at most: LLVM ends the process where it gets none
 OLDEST = (0, 62)  # of numba: the first that writes LLVM's text as later ones do
 LINE = "pip install 'numba>=0.62'"
 COMPILING = Announcement("compiling passes over arrays, once")
@@ -98,6 +99,8 @@ class Sweep:
             return self._code
 
     def _found(self, compiles: bool) -> SweepCode | None:
+        if not _has_room(COMPILING_BYTES if compiles else LOADING_BYTES):
+            return None
         numba = numba_version()
         if numba is None:
             if compiles:
@@ -139,6 +142,15 @@ def numba_version() -> str | None:
         return None
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
     return found if numbers >= OLDEST else None
+
+
+def _has_room(bytes: int) -> bool:
+    """Whether so much memory can be had, which is not touched."""
+    try:
+        np.empty(bytes, np.uint8)
+    except MemoryError:
+        return False
+    return True
 
 
 @once
