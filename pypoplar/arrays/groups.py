@@ -97,9 +97,21 @@ def offsets(count: Integers | Bools | Sequence[int]) -> Int64s:
 
 def ragged(first: Integers | int, count: Integers) -> Int64s:
     """The numbers ``first[i], first[i] + 1, ... first[i] + count[i] - 1`` of all i, one after the other."""
+    code = step_through.code(len(count))
+    if code is not None:
+        swept = np.empty(int(count.sum()), np.int64)
+        code(np.broadcast_to(first, len(count)), count, np.ones(len(count), np.int64), swept)
+        return swept
     places = offsets(count)
     numbers: Int64s = np.arange(places[-1], dtype=np.int64)
     numbers += np.repeat(first - places[:-1], count)
+    return numbers
+
+
+def selection(numbers: Int64s) -> slice | Int64s:
+    """What takes rows by their numbers, each there once: a slice, which copies nothing, where these are one range."""
+    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1 and is_sorted(numbers):
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
     return numbers
 
 

@@ -11,8 +11,8 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import counted, distinct, in_order, is_sorted, ragged, stepped
-from pypoplar.arrays.interval_sweeps import join_intervals, mark_meeting, overlay_parts, union_rows
-from pypoplar.arrays.run_sweeps import count_strands, lay_strands, touch_strands
+from pypoplar.arrays.interval_sweeps import join_intervals, mark_meeting, overlay_parts
+from pypoplar.arrays.run_sweeps import lay_strands, touch_strands
 from pypoplar.arrays.swept import filled, shortened
 from pypoplar.host_code.sweep import Sweep
 
@@ -50,12 +50,11 @@ def keys(group: Integers, element: Int64s, span: int) -> Int64s:
 
 def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
     """The sorted disjoint list that covers the same keys; intervals that touch become one. Empty intervals are dropped."""
-    counting, code = union_rows.code(len(begin)), join_intervals.code(len(begin))
-    if counting is None or code is None:
+    code = join_intervals.code(len(begin))
+    if code is None:
         return union_by_sorting(begin, end)
-    rows = counting(begin, end)
-    out_begin, out_end, other_begin, other_end = (np.empty(rows, np.int64) for _ in range(4))
-    count = code(begin, end, out_begin, out_end, other_begin, other_end, np.empty(rows + 1, np.int64))
+    out_begin, out_end, other_begin, other_end, lists = (np.empty(len(begin) + 1, np.int64) for _ in range(5))
+    count = code(begin, end, out_begin, out_end, other_begin, other_end, lists)
     return shortened(out_begin, count), shortened(out_end, count)
 
 
@@ -157,10 +156,11 @@ def ordered_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
 
 
 def _swept_strands(sweep: Sweep, owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands | None:
-    counting, code = count_strands.code(len(owner)), sweep.code(len(owner))
-    if counting is None or code is None:
+    code = sweep.code(len(owner))
+    if code is None:
         return None
-    return Strands(*filled(code, (owner, start, count, step), counting(count, step), 3))
+    most = len(owner) if bool((step == 1).all()) else int(np.where(step == 1, 1, np.maximum(count, 0)).sum())
+    return Strands(*filled(code, (owner, start, count, step), most, 3))
 
 
 def ordered_by_pieces(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:

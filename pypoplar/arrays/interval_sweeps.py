@@ -11,28 +11,13 @@ from pypoplar.host_code.sweep import sweep
 
 
 @sweep
-def union_rows(begin: Int64s, end: Int64s) -> int:
-    """How many intervals are left when those that touch the one before become one with it, where begins do not fall."""
-    rows, low, high = 0, 0, 0
-    for i in range(len(begin)):
-        first, last = begin[i], end[i]
-        if first >= last:
-            continue
-        if rows > 0 and low <= first <= high:
-            high = max(high, last)
-        else:
-            rows, low, high = rows + 1, first, last
-    return rows
-
-
-@sweep
 def join_intervals(
     begin: Int64s, end: Int64s, out_begin: Int64s, out_end: Int64s, other_begin: Int64s, other_end: Int64s, lists: Int64s
 ) -> int:
     """The sorted disjoint list that covers the same keys, by merging lists that are sorted; its rows are what is counted.
 
-    Intervals in any order, empty ones among them. The outputs, and the others beside them that are used on the way, have as many
-    rows as `union_rows` tells, and `lists` one more: there begin the sorted lists that are left to be merged.
+    Intervals in any order, empty ones among them. There is room for as many in the outputs and in the others, which are used on the
+    way, and in `lists` for one more: there begin the sorted lists that are left to be merged.
     """
     rows, parts = 0, 0
     for i in range(len(begin)):

@@ -102,15 +102,6 @@ def count_crossing(start: Int64s, count: Int64s, step: Int64s, variable_first: I
 
 
 @sweep
-def count_strands(count: Int64s, step: Int64s) -> int:
-    """The most stretches of consecutive elements that runs can have."""
-    rows = 0
-    for run in range(len(count)):
-        rows += 1 if step[run] == 1 else max(count[run], 0)
-    return rows
-
-
-@sweep
 def _add_strand(owner: int, begin: int, length: int, rows: int, owners: Int64s, begins: Int64s, lengths: Int64s) -> int:
     """A stretch behind `rows` others, or part of the last where it continues that; how many there are then."""
     last = rows - 1
@@ -123,7 +114,10 @@ def _add_strand(owner: int, begin: int, length: int, rows: int, owners: Int64s, 
 
 @sweep
 def lay_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s, owners: Int64s, begins: Int64s, lengths: Int64s) -> int:
-    """The elements of runs in their order, as stretches of consecutive ones; room is what `count_strands` tells."""
+    """The elements of runs in their order, as stretches of consecutive ones.
+
+    There is room for a stretch of each element, or of each run of step 1.
+    """
     rows = 0
     for run in range(len(owner)):
         if count[run] <= 0:

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import counted, offsets
+from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.arrays.strides import element_ids
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.codelet.language.record_layout import RecordLayout
@@ -109,7 +109,7 @@ class _EdgeBlock:
         if order is None:
             return self
         length = self.length[order]
-        runs = np.repeat(offsets(self.length)[:-1][order], length) + counted(length)
+        runs = ragged(offsets(self.length)[:-1][order], length)
         return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
 
 

@@ -11,6 +11,7 @@ from pypoplar.arrays.groups import (
     offsets,
     opens,
     ragged,
+    selection,
     sorting_order,
     stepped,
     sums,
@@ -75,3 +76,11 @@ def test_only_what_is_not_sorted_yet_has_an_order(numbers):
     assert (order is None) == (numbers == sorted(numbers))
     if order is not None:
         assert [numbers[place] for place in order] == sorted(numbers)
+
+
+@given(st.lists(st.integers(0, 9), unique=True) | st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda pair: [*range(*pair)]))
+def test_rows_are_selected_by_their_numbers_and_ranges_of_them_without_a_copy(numbers):
+    rows = np.arange(10, 20)
+    selected = rows[selection(column(numbers))]
+    assert selected.tolist() == [10 + number for number in numbers]
+    assert np.shares_memory(selected, rows) == (len(numbers) > 0 and numbers == [*range(numbers[0], numbers[0] + len(numbers))])

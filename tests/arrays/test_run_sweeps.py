@@ -18,7 +18,6 @@ from pypoplar.arrays.groups import stepped
 from pypoplar.arrays.interval_sweeps import place_behind
 from pypoplar.arrays.run_sweeps import (
     count_crossing,
-    count_strands,
     cut_runs,
     find_runs,
     lay_strands,
@@ -152,9 +151,9 @@ def test_runs_of_several_variables_are_counted(runs: list[tuple[int, ...]], boun
 def strands(sweep: Any, runs: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """What both forms of a sweep make of runs with owners."""
     found = []
-    for lay, counted in zip(both(sweep), both(count_strands), strict=True):
+    for lay in both(sweep):
         columns = table(runs, 4)
-        outputs = [np.full(counted(*columns[2:]), -99) for _ in range(3)]
+        outputs = [np.full(sum(1 if step == 1 else count for _, _, count, step in runs), -99) for _ in range(3)]
         count = lay(*columns, *outputs)
         found.append(rows_of(*(column[:count] for column in outputs)))
     assert found[0] == found[1]

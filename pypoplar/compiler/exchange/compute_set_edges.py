@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
-from pypoplar.arrays.groups import ragged, sums
+from pypoplar.arrays.groups import offsets, ragged, selection, sums_between
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange_plan import Homes
@@ -43,23 +43,24 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
     tile = graph.vertices.tile[vertex].astype(np.int64)
     first = survey.first_edge[vertex]
     count = survey.first_edge[vertex + 1] - first
-    edge = ragged(first, count)
+    number_of = ragged(first, count)
+    edge = selection(number_of)
     position = np.repeat(np.arange(len(vertex)), count)
     field = graph.edges.field[edge]
     entry = survey.fields.entries(graph.vertices.codelet[vertex][position], field)
 
-    first_run = graph.edges.first_run[edge]
-    runs = graph.edges.first_run[edge + 1] - first_run
-    run = ragged(first_run, runs)
-    strands = ordered_strands(
-        np.repeat(np.arange(len(edge)), runs), graph.edges.run_start[run], graph.edges.run_count[run], graph.edges.run_step[run]
-    )
+    first_run = graph.edges.first_run[:-1][edge]
+    runs = graph.edges.first_run[1:][edge] - first_run
+    run = selection(ragged(first_run, runs))
+    elements = graph.edges.run_count[run]
+    owner = np.repeat(np.arange(len(number_of)), runs)
+    strands = ordered_strands(owner, graph.edges.run_start[run], elements, graph.edges.run_step[run])
     begin = keys(tile[position][strands.owner], strands.begin, survey.span)
-    place_of = survey.in_place.places(edge)
+    place_of = survey.in_place.places(number_of)
     access = survey.fields.access[entry]
     if len(survey.in_place.input):
         access = access.copy()
-        access[place_of[place_of != np.arange(len(edge))]] = INOUT
+        access[place_of[place_of != np.arange(len(number_of))]] = INOUT
     width = TYPE_SIZES[graph.edges.type[edge]]
     shared = survey.fields.several_workers[graph.vertices.codelet[vertex]][position]
     from_word = shared & (width < STORE_BYTES) & (access != INPUT)  # workers of a MultiVertex share it: each stores its own words
@@ -81,7 +82,7 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         width,
         alignment[place_of],
         demanded[place_of],
-        sums(strands.length, strands.owner, len(edge)),
+        sums_between(offsets(runs), elements),
         strands,
         begin,
         begin + strands.length,
