@@ -19,11 +19,13 @@ import pytest
 from pypoplar import progress
 from pypoplar.arrays import interval_algebra, interval_sweeps, run_sweeps
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.compiler.exchange import message_sweeps
 from pypoplar.host_code import cache, machine
 from pypoplar.host_code import sweep as sweeps
 from pypoplar.host_code.sweep import Sweep, compiled, object_code, sweep
 
-ALL = [value for module in (interval_sweeps, run_sweeps) for value in vars(module).values() if isinstance(value, Sweep)]
+MODULES = (interval_sweeps, run_sweeps, message_sweeps)
+ALL = [value for module in MODULES for value in vars(module).values() if isinstance(value, Sweep)]
 
 
 @sweep

@@ -12,6 +12,8 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
 from pypoplar.arrays.groups import in_order, is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, union
+from pypoplar.arrays.swept import filled
+from pypoplar.compiler.exchange.message_sweeps import join_messages
 from pypoplar.executable.exchange_account import MESSAGE, Exchange
 
 AT_ONCE = 1 << 16  # transfers: what the processor's caches hold
@@ -69,11 +71,9 @@ def _by_receiver(tiles: int, transfers: Transfers, machines: int) -> tuple[Struc
         if len(some.bytes) == 0:
             continue
         sender = some.source if machines == 1 else some.source % tiles
-        rows, pair, offset = _messages(some.destination * tiles + sender, some)
-        destination, source = np.divmod(pair, tiles)
-        rows["destination"], rows["source"] = destination, source
+        rows, offset = _messages(some.destination * tiles + sender, some, tiles).rows()
         if machines > 1:
-            rows["source"] += destination // tiles * tiles
+            rows["source"] += rows["destination"] // tiles * tiles
         messages.append(rows)
         offsets.append(offset)
     return np.concatenate(messages), np.concatenate(offsets)
@@ -92,17 +92,44 @@ def share_out(transfers: Transfers, copy: Int64s, copies: int) -> tuple[Structur
     if copies * span * span * (int((transfers.offset + transfers.bytes).max()) + 1) > LARGEST_KEY:
         known, pair = np.unique(pair, return_inverse=True)
     pairs = span * span if known is None else len(known)
-    messages, group, offset = _messages(copy * pairs + pair, transfers)
-    owner, pair = np.divmod(group, pairs)
+    found = _messages(copy * pairs + pair, transfers, pairs)
+    messages, offset = found.rows()
+    owner, pair = found.destination, found.source  # a message goes to its copy
     messages["destination"], messages["source"] = np.divmod(pair if known is None else known[pair], span)
     source, size = _sent(owner * span + messages["source"], messages["bytes"], offset)
     return messages, owner, _per_tile(copies, source // span, size)
 
 
-def _messages(group: Int64s, transfers: Transfers) -> tuple[StructuredArray, Int64s, Int64s]:
-    """What is sent within each group, where source and destination are to be filled in; with group and offset of each message."""
+@frozen(eq=False)
+class _Messages:
+    """Messages as columns, sorted by destination, source and offset."""
+
+    destination: Int64s
+    source: Int64s
+    offset: Int64s
+    bytes: Int64s
+    variable: Int64s
+
+    def rows(self) -> tuple[StructuredArray, Int64s]:
+        """As rows, with their offsets."""
+        rows = np.empty(len(self.bytes), MESSAGE)
+        for name in ("destination", "source", "bytes", "variable"):
+            rows[name] = getattr(self, name)
+        return rows, self.offset
+
+
+def _messages(group: Int64s, transfers: Transfers, sources: int) -> _Messages:
+    """What is sent within each group, which is ``destination * sources + source``."""
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(group, transfers, span)
+    code = join_messages.code(len(begin))
+    if code is None:
+        return joined_by_reach(begin, size, variable, span, sources)
+    return _Messages(*filled(code, (begin, size, variable, span, sources), len(begin), 5))
+
+
+def joined_by_reach(begin: Int64s, size: Int64s, variable: Int64s, span: int, sources: int) -> _Messages:
+    """The same of few transfers, sorted by their keys, or where there is no machine code."""
     reach = begin + size
     np.maximum.accumulate(reach, out=reach)
     opens = np.ones(len(begin), bool)
@@ -110,10 +137,9 @@ def _messages(group: Int64s, transfers: Transfers) -> tuple[StructuredArray, Int
     if variable.strides[0]:
         opens[1:] |= variable[1:] != variable[:-1]
     starts = np.flatnonzero(opens)
-    messages = np.empty(len(starts), MESSAGE)
-    messages["variable"] = variable[starts]
-    messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
-    return messages, *np.divmod(begin[starts], span)
+    group, offset = np.divmod(begin[starts], span)
+    bytes = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
+    return _Messages(*np.divmod(group, sources), offset, bytes, variable[starts])
 
 
 def _sorted(group: Int64s, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
