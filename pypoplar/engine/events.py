@@ -33,9 +33,16 @@ class EventLog:
         """The events that follow are those of another run."""
         self._first.append(self.count)
 
-    def drop_run(self) -> None:
-        """Forget the run that began last."""
-        self.words[EventLogHead.COUNT] = self._first.pop()
+    @property
+    def runs(self) -> int:
+        """How many runs have begun."""
+        return len(self._first)
+
+    def drop_runs(self, kept: int) -> None:
+        """Forget the runs that have begun after so many; an interrupt may have come before one was noted."""
+        if self.runs > kept:
+            self.words[EventLogHead.COUNT] = self._first[kept]
+            del self._first[kept:]
 
     def clear(self) -> None:
         """Forget everything."""

@@ -90,7 +90,7 @@ class Runs:
 
     def count(self, name: str, work: Callable[[], None]) -> None:
         """Do `work`, a run called `name`. It counts unless it fails, or profiling is off or the profile reset meanwhile."""
-        clock, resets, account = self.state.clock, self._resets, self._account()
+        clock, resets, account, logged = self.state.clock, self._resets, self._account(), self.log.runs
         done = False
         try:
             if account is self._aside:
@@ -112,7 +112,7 @@ class Runs:
             if not done:
                 self.state.clock = clock
             if not done and resets == self._resets:
-                self._take_back(account)
+                self._take_back(account, logged)
 
     def _account(self) -> RunTables:
         if not self.profiling:
@@ -148,11 +148,11 @@ class Runs:
         compute = [step.compute for step in self.state.executable.steps]
         return KeptRun(name, account.without_tiles(), _tile_counts(account).packed(compute))
 
-    def _take_back(self, account: RunTables) -> None:
+    def _take_back(self, account: RunTables, logged: int) -> None:
         if account is self._later:
             self._later.restore(self._settled)
         elif account is not self._aside:
-            self.log.drop_run()
+            self.log.drop_runs(logged)
 
     def history(self) -> RunHistory:
         """The runs so far, but for one that goes on."""

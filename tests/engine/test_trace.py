@@ -187,6 +187,29 @@ def test_a_run_that_fails_is_in_no_run_and_no_trace(mode):
     assert execution.trace.begin[0] == 0
 
 
+@pytest.mark.parametrize("noted", [True, False])
+def test_an_interrupt_while_a_run_is_noted_leaves_the_runs_before_as_they_are(mode, noted):
+    begin_run = EventLog.begin_run
+
+    def interrupted(log):
+        if noted:
+            begin_run(log)
+        raise KeyboardInterrupt
+
+    bench = Bench()
+    value = bench.variable("value", 0, 5)
+    engine = bench.engine(bench.execute(Add, 5, value=value, amount=1), mode, {KEPT: 4})
+    for _ in range(2):
+        engine.run()
+    before = engine.getReport().execution.trace
+    with patch.object(EventLog, "begin_run", interrupted), pytest.raises(KeyboardInterrupt):
+        engine.run()
+    after = engine.getReport().execution.trace
+    assert (after.run.tolist(), after.begin.tolist()) == (before.run.tolist(), before.begin.tolist())
+    engine.run()
+    assert engine.getReport().execution.trace.run.tolist() == [0, 1, 2]
+
+
 def test_a_report_from_within_a_run_leaves_that_run_out(mode):
     bench = Bench()
     x = bench.variable("x", np.zeros(4), 2)
