@@ -44,7 +44,7 @@ class EqualRuns:
 
 
 def equal_runs(lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float) -> list[EqualRuns]:
-    """All equal runs of three at least that are worth a threshold; no operation is in two."""
+    """All equal runs that are worth a threshold; no operation is in two."""
     labels = _labels(lowering, operations)
     before = np.concatenate(([0.0], np.cumsum([worth_of(node) for node in operations]))).tolist()
     position = {node: place for place, node in enumerate(operations)}
@@ -53,7 +53,7 @@ def equal_runs(lowering: GraphLowering, operations: Sequence[fx.Node], threshold
     for repeat in found:
         given = tuple(tuple(_form(operations, position, start, repeat.length)[1]) for start in repeat.starts)
         runs.append(EqualRuns(repeat.starts, repeat.length, given))
-    return [run for run in runs if len(run.starts) > 2]  # the first is lowered where it stands: its arguments often lie otherwise
+    return runs
 
 
 def worth_of(node: fx.Node) -> float:

@@ -18,12 +18,13 @@ from pypoplar.graph.views import concat
 from pypoplar.poptorch.lowering.integers.integer_ranges import range_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, InputVariable, Pending, Unplaced
-from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs
+from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, worth_of
 from pypoplar.poptorch.outlining.outlining_costs import MOST_SHARE, cycles_of_copies, cycles_of_run
 from pypoplar.poptorch.outlining.tensors_within import beside_tensors, consists_of_tensors, tensors_within, with_tensors
 from pypoplar.program import Call, Copy, Sequence
 from pypoplar.types import FLOAT, HALF, ElementType
 
+MOST_FUNCTIONS = 2  # of equal runs: the arguments of the first often lie otherwise than those of all others
 LayoutOfView = tuple[AnyArray, ...]
 
 
@@ -67,42 +68,47 @@ class Outlining:
     lowering: GraphLowering
     operations: SequenceOf[fx.Node]
     needed: frozenset[fx.Node]  # what is asked for when all is lowered
-    prunes: bool  # whether runs whose copies take too much are no functions
     _runs: dict[int, tuple[EqualRuns, int]] = field(factory=dict)  # by the position at which one begins, with its number
-    _functions: dict[EqualRuns, OutlinedRun | None] = field(factory=dict)  # None for runs that cannot be functions
-    _compute_sets: dict[int, int] = field(factory=dict)  # how many there are, when an operation at a position is lowered
+    _functions: dict[EqualRuns, list[OutlinedRun]] = field(factory=dict)  # for arguments that lie in one way each
+    _refused: set[EqualRuns] = field(factory=set)  # runs that cannot be functions
 
     @staticmethod
     def of(
         lowering: GraphLowering, operations: SequenceOf[fx.Node], needed: frozenset[fx.Node], threshold: float, *, prunes: bool
     ) -> Outlining:
-        """The equal runs that are worth a threshold."""
-        outlining = Outlining(lowering, operations, needed, prunes)
+        """The equal runs that are worth a threshold; if it `prunes`, without those whose copies take too much."""
+        outlining = Outlining(lowering, operations, needed)
         for runs in equal_runs(lowering, operations, threshold):
-            outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
+            if not prunes or outlining._is_cheap(runs):
+                outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
         return outlining
 
     def lower(self, position: int) -> int:
         """Lower the run that begins at a position as a call of a function; how many operations that are, 0 if there is none."""
-        self._compute_sets[position] = self.lowering.graph.numComputeSets()
         runs, number = self._runs.get(position, (None, 0))
-        if runs is None or number == 0:  # the first is lowered where it stands: its arguments often lie otherwise
+        if runs is None or runs in self._refused:
             return 0
-        if runs not in self._functions:
-            self._functions[runs] = self._outlined(runs, number)
-        outlined = self._functions[runs]
-        arguments = None if outlined is None else self._arguments(outlined, number)
-        if outlined is None or arguments is None:
+        functions = self._functions.setdefault(runs, [])
+        for outlined in reversed(functions):
+            if (arguments := self._arguments(outlined, number)) is not None:
+                return self._call(outlined, number, arguments)
+        if len(functions) == MOST_FUNCTIONS or number == len(runs.starts) - 1:
             return 0
-        self._call(outlined, number, arguments)
-        return runs.length
+        made = self._outlined(runs, number)
+        if made is None:
+            self._refused.add(runs)
+            return 0
+        functions.append(made)
+        arguments = self._arguments(made, number)
+        assert arguments is not None, "a function takes the arguments of the run that it was made of"
+        return self._call(made, number, arguments)
 
     # the function
 
     def _outlined(self, runs: EqualRuns, number: int) -> OutlinedRun | None:
         """A run as a function; None if there is none for it."""
-        lowering, wanted = self.lowering, self._wanted(runs)
-        if not self._can_be_outlined(runs, wanted) or (self.prunes and not self._is_cheap(runs, wanted)):
+        lowering = self.lowering
+        if not all(isinstance(value, Unplaced) or consists_of_tensors(value) for value in map(self._value, runs.given[number])):
             return None
         parameters: dict[int, FunctionParameter] = {}
         inputs: dict[InputVariable, InputVariable] = {}
@@ -127,12 +133,14 @@ class Outlining:
         try:
             for node in nodes:
                 lowering.lower(node)
-            views, results = self._results(nodes, wanted)
+            views, results = self._results(nodes, self._wanted(runs))
             body = lowering.program
         except _ReachesOutside:
             return None
         finally:
             lowering.values, lowering.program = outside, program
+        if not all(map(consists_of_tensors, results.values())):
+            return None
         for place, node in enumerate(runs.given[number]):
             value = outside[node]
             if isinstance(value, Unplaced) and value.variable in inputs and (own := inputs[value.variable]).tensor is not None:
@@ -157,25 +165,14 @@ class Outlining:
             }
         return wanted
 
-    def _can_be_outlined(self, runs: EqualRuns, wanted: set[int]) -> bool:
-        """Whether all that goes in and out of the first run, which has been lowered where it stands, is tensors."""
-        nodes = self._nodes(runs, 0)
-        values = [self.lowering.values[node] for node in (*runs.given[0], *(nodes[place] for place in wanted))]
-        return all(isinstance(value, Pending | Unplaced) or consists_of_tensors(value) for value in values)
-
-    def _is_cheap(self, runs: EqualRuns, wanted: set[int]) -> bool:
-        """Whether the copies of a call would take little of what the first run takes."""
-        lowering, nodes, begin = self.lowering, self._nodes(runs, 0), runs.starts[0]
-        compute_sets = self._compute_sets[begin + runs.length] - self._compute_sets[begin]
+    def _is_cheap(self, runs: EqualRuns) -> bool:
+        """Whether the copies of a call would take little of what a run takes."""
+        target, nodes = self.lowering.graph.getTarget(), self._nodes(runs, 0)
         given = [node for place, node in enumerate(runs.given[0]) if any(other[place] is not node for other in runs.given)]
-        results = [nodes[place] for place in wanted if nodes[place] not in lowering.views_of_values]
-        copies = [
-            cycles_of_copies(lowering.graph, [tensor for node in side for tensor in tensors_within(lowering.values[node])])
-            for side in (given, results)
-        ]
-        half = any(tensor.elementType() is HALF for node in nodes for tensor in tensors_within(lowering.values[node]))
-        type = HALF if half else FLOAT
-        return sum(copies) <= MOST_SHARE * cycles_of_run(lowering.graph.getTarget(), nodes, compute_sets, type)
+        results = [nodes[place] for place in self._wanted(runs) if worth_of(nodes[place]) > 0]
+        halves = any(self.lowering.type_of(node) is HALF for node in nodes)
+        copies = cycles_of_copies(target, given) + cycles_of_copies(target, results)
+        return copies <= MOST_SHARE * cycles_of_run(target, nodes, HALF if halves else FLOAT)
 
     def _value(self, node: fx.Node) -> Any:
         """What a node stands for outside of a run: tensors, a constant, or an input that has no tensor yet."""
@@ -245,8 +242,8 @@ class Outlining:
             variable.tensor, variable.ipu = lowering.graph.clone(like.tensor, variable.name), lowering.ipu
         return self._value(node)
 
-    def _call(self, outlined: OutlinedRun, number: int, arguments: dict[int, Any]) -> None:
-        """Copies of arguments, the call, and copies of results."""
+    def _call(self, outlined: OutlinedRun, number: int, arguments: dict[int, Any]) -> int:
+        """Copies of arguments, the call, and copies of results; how many operations that are."""
         lowering, nodes = self.lowering, self._nodes(outlined.runs, number)
         name = _name_of(nodes)
         _add_copies(lowering, [(source, target) for target, source in _copies(outlined, arguments).values()], f"{name}/arguments")
@@ -259,6 +256,7 @@ class Outlining:
         lowering.values.update({nodes[place]: constant for place, constant in outlined.constants.items()})
         for place in outlined.views:
             lowering.lower(nodes[place])
+        return len(nodes)
 
 
 @define(eq=False)

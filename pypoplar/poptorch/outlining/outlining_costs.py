@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
-import numpy as np
+import torch
+import torch.utils._pytree as pytree
 from torch import fx
 from torch.utils.flop_counter import flop_registry
 
-from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.exchange_costs import PRICES
-from pypoplar.graph.graph import Graph
-from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.superstep_cost import superstep_cycles
+from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
+from pypoplar.poptorch.outlining.equal_runs import OF_ELEMENTS, OF_OTHERS, worth_of
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
 MOST_SHARE = 0.03  # of a run's cycles that copies may take
-OF_SMALL_VERTICES = (
-    250  # cycles of a compute set whose vertices have little to do: small networks take 480 to 570 with the superstep
-)
-OF_PRODUCTS = 1000  # of a product beside its flops and supersteps: 8 layers of 256 units take 80,000 each, by these numbers 58,000
+OF_COMPUTE_SET = 500  # cycles, with its superstep, where vertices have little to do: small networks take 480 to 570
+COMPUTE_SETS = {OF_OTHERS: 3.0, OF_ELEMENTS: 0.7}  # of an operation, by what it is worth: several on elements become one
+OF_PRODUCT = 1000  # beside its compute sets and flops: what its operands take to come together
 REACHED = 0.3  # of the most flops, by products and convolutions of layers
+FULLEST = 1.5  # bytes on the tile that has most of a tensor, for one that is the mean
 
 
-def cycles_of_run(target: Target, operations: Iterable[fx.Node], compute_sets: int, type: ElementType) -> float:
-    """What operations that are so many compute sets take at least: the supersteps, and the products among them."""
-    flops = [_flops(node) for node in operations]
+def cycles_of_run(target: Target, operations: Iterable[fx.Node], type: ElementType) -> float:
+    """What operations take at least: the supersteps, and the products among them."""
+    operations = list(operations)
+    compute_sets = sum(COMPUTE_SETS.get(worth_of(node), 0.0) for node in operations)
     per_cycle = REACHED * target.peak_flops(type) / target.getTileClockFrequency()
-    of_products = sum(count / per_cycle if per_cycle else 0.0 for count in flops) + OF_PRODUCTS * sum(count > 0 for count in flops)
-    return compute_sets * (superstep_cycles(target) + OF_SMALL_VERTICES) + of_products
+    flops = [count for node in operations if (count := _flops(node))]
+    return compute_sets * OF_COMPUTE_SET + OF_PRODUCT * len(flops) + (sum(flops) / per_cycle if per_cycle else 0.0)
 
 
-def cycles_of_copies(graph: Graph, tensors: Sequence[Tensor]) -> float:
-    """What it takes to copy tensors to their like on the same tiles, all of a type in one step."""
-    target = graph.getTarget()
-    tiles = target.getNumTiles()
-    held: dict[ElementType, Int64s] = {}
-    for tensor in tensors:
-        begin, end, tile = graph.mapped_pieces(tensor)
-        elements = np.bincount(tile, weights=end - begin, minlength=tiles).astype(np.int64)
-        held[tensor.elementType()] = held.get(tensor.elementType(), np.zeros(tiles, np.int64)) + elements
-    begin_of_step = PRICES.copy_slots * target.getNumWorkerContexts()
-    return sum(begin_of_step + int(each.max()) * type.size / target.memcpy_bytes_per_cycle for type, each in held.items())
+def cycles_of_copies(target: Target, nodes: Iterable[fx.Node]) -> float:
+    """What it takes to copy the tensors of nodes to their like on the same tiles, all of a type in one step."""
+    held: Counter[torch.dtype] = Counter()
+    for node in nodes:
+        for tensor in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(tensor, torch.Tensor):
+                held[tensor.dtype] += tensor.numel() * ELEMENT_TYPES[tensor.dtype].size
+    each = target.getNumTiles() * target.memcpy_bytes_per_cycle
+    return sum(PRICES.copy_slots * target.getNumWorkerContexts() + FULLEST * bytes / each for bytes in held.values())
 
 
 def _flops(node: fx.Node) -> int:
