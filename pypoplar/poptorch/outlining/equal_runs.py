@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,17 +43,23 @@ class EqualRuns:
         assert len({len(nodes) for nodes in self.given}) == 1
 
 
-def equal_runs(lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float) -> list[EqualRuns]:
-    """All equal runs that are worth a threshold; no operation is in two."""
+def equal_runs(
+    lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
+) -> list[EqualRuns]:
+    """All equal runs that are worth a threshold and wanted; no operation is in two."""
     labels = _labels(lowering, operations)
     before = np.concatenate(([0.0], np.cumsum([worth_of(node) for node in operations]))).tolist()
     position = {node: place for place, node in enumerate(operations)}
-    found = repeats(labels, before, threshold, lambda repeat: _alike(repeat, operations, position))
-    runs = []
-    for repeat in found:
-        given = tuple(tuple(_form(operations, position, start, repeat.length)[1]) for start in repeat.starts)
-        runs.append(EqualRuns(repeat.starts, repeat.length, given))
-    return runs
+
+    def runs_of(stretch: RepeatedStretch) -> EqualRuns:
+        given = tuple(tuple(_form(operations, position, start, stretch.length)[1]) for start in stretch.starts)
+        return EqualRuns(stretch.starts, stretch.length, given)
+
+    def found(stretch: RepeatedStretch) -> RepeatedStretch | None:
+        alike = _alike(stretch, operations, position)
+        return alike if alike is not None and wanted(runs_of(alike)) else None
+
+    return [runs_of(stretch) for stretch in repeats(labels, before, threshold, found)]
 
 
 def worth_of(node: fx.Node) -> float:

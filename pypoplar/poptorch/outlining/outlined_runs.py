@@ -78,9 +78,8 @@ class Outlining:
     ) -> Outlining:
         """The equal runs that are worth a threshold; if it `prunes`, without those whose copies take too much."""
         outlining = Outlining(lowering, operations, needed)
-        for runs in equal_runs(lowering, operations, threshold):
-            if not prunes or outlining._is_cheap(runs):
-                outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
+        for runs in equal_runs(lowering, operations, threshold, outlining._is_cheap if prunes else lambda runs: True):
+            outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
         return outlining
 
     def lower(self, position: int) -> int:

@@ -10,6 +10,8 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 
+MOST_REFUSED = 200  # stretches, until no further ones are looked at
+
 
 @frozen
 class RepeatedStretch:
@@ -43,7 +45,7 @@ def _best(
     labels: Int64s, before: Sequence[float], least: float, found: Callable[[RepeatedStretch], RepeatedStretch | None]
 ) -> RepeatedStretch | None:
     """The stretch that saves most; of equal ones the first that is found."""
-    best, most = None, 0.0
+    best, most, refused = None, 0.0, 0
     candidates = sorted(_candidates(labels), key=lambda one: -one[0] * one[1])
     for length, count, positions in candidates:
         start = int(positions.min())
@@ -53,16 +55,18 @@ def _best(
             first = repeat.starts[0]
             if before[first + repeat.length] - before[first] < least or repeat.worth(before) <= most:
                 continue
-            kept = found(repeat)
+            kept = found(repeat) if refused < MOST_REFUSED else None
+            refused += kept is None
             if kept is not None and kept.worth(before) > most:
                 best, most = kept, kept.worth(before)
     return best
 
 
 def _without_overlaps(positions: Int64s, length: int) -> Iterator[RepeatedStretch]:
-    """Occurrences of a stretch, and of its beginning that is as long as the shortest way from one to the next."""
+    """Occurrences of a stretch, and of its beginning that is as long as the shortest way from one to the next, or as several."""
     ordered = np.sort(positions)
-    for each in {length, min(length, int(np.diff(ordered).min()))}:
+    period = min(length, int(np.diff(ordered).min()))
+    for each in sorted({length, period, length // period * period}):
         starts = [int(ordered[0])]
         for start in ordered[1:].tolist():
             if start >= starts[-1] + each:
