@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.extras import NUMBA_COMMAND
 from pypoplar.host_code import cache
 from pypoplar.host_code.once import once, one_at_a_time
 from pypoplar.progress import Announcement, asked
@@ -30,7 +31,6 @@ LOOKED_FOR = 1 << 16  # rows in this process, from which on code that is kept is
 COMPILED = 1 << 20  # rows in this process, from which on it is made where none is kept
 LOADING_BYTES, COMPILING_BYTES = 256 << 20, 1 << 30  # of address space at most: LLVM ends the process where it gets none
 OLDEST = (0, 62)  # of numba: the first that writes LLVM's text as later ones do
-LINE = "pip install 'numba>=0.62'"
 COMPILING = Announcement("compiling passes over arrays, once")
 
 ELEMENTS: dict[str, Any] = {"Int64s": np.dtype(np.int64), "Bools": np.dtype(np.bool_)}
@@ -156,7 +156,8 @@ def _has_room(bytes: int) -> bool:
 @once
 def _tell_without() -> None:
     warnings.warn(
-        f"there is no numba here, or one that is too old: large graphs are built by NumPy alone, which takes longer; {LINE}",
+        "there is no numba here, or one that is too old: large graphs are built by NumPy alone, which takes longer; "
+        f"{NUMBA_COMMAND}",
         RuntimeWarning,
         stacklevel=2,
     )

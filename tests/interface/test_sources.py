@@ -10,7 +10,7 @@ from pypoplar.engine.native import driver_code
 
 UNITS = [driver_code.MOVING, driver_code.SUPERSTEP, driver_code.GENERAL, driver_code.DRIVER]
 # What decides nothing about the code: where it is kept, errors and their texts.
-ASIDE = ("pypoplar.codelet.backend", "pypoplar.errors", "pypoplar.spelling")
+ASIDE = ("pypoplar.host_code.cache", "pypoplar.host_code.once", "pypoplar.errors", "pypoplar.spelling")
 # LLVM is told of the functions of the C library, which the driver does not call.
 NOT_THE_DRIVERS = "pypoplar.codelet.operations"
 

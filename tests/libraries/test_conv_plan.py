@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from convolution_rig import axis, convolved, numbers, run_plan
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES
@@ -207,6 +207,7 @@ def test_what_fits_no_memory_at_once_is_computed_in_steps_that_do_and_take_the_c
     st.tuples(*map(st.integers, (1,) * 4, (4, 3, 14, 14))), drawn_axes(2), st.sampled_from(TYPES), st.sampled_from((1, 4, 16)),
     st.lists(st.tuples(st.integers(0, 5), st.integers(2, 4)), min_size=1, max_size=2),
 )  # fmt: skip
+@example((4, 1, 2, 1), [], TYPES[0], 1, [(2, 2)])  # sums of steps of several groups at once
 def test_a_convolution_in_steps_over_any_of_its_dimensions_is_exact(sizes, axes, types, tiles, steps):
     request = ConvRequest(machine(tiles), sizes, tuple(axes), types, 0.6)
     most = [*sizes, *(axis.out for axis in axes)]

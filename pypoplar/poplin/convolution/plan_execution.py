@@ -118,12 +118,19 @@ def _in_steps(graph: Graph, plan: SteppedPlan, input: Tensor, weights: Tensor, l
             type = before.elementType() if left[place] else plan.types.result
             total = graph.clone(type, before, below(name, f"sum{number}"))
             cs = lane.compute_set(below(name, f"add{number}"))
-            order = own.output_order()  # in which elements lie in memory
-            both = [tensor.dimShuffle(order).expand([0]) for tensor in (before, result)]
-            add_where_sums_lie(graph, cs, concat(both), total.dimShuffle(order))
+            order = memory_order(own, "output")
+            both = [_as_it_lies(tensor, order).expand([0]) for tensor in (before, result)]
+            add_where_sums_lie(graph, cs, concat(both), _as_it_lies(total, order))
             result = total
         results[place] = result
     return _joined(results, len(plan.result))
+
+
+def _as_it_lies(tensor: Tensor, order: MemoryOrder) -> Tensor:
+    """A tensor with its dimensions in the order of memory."""
+    if len(order.dimensions) > tensor.rank():
+        tensor = tensor.reshape([tensor.dim(0) // order.factor, order.factor, *tensor.shape()[1:]])
+    return tensor.dimShuffle(list(order.dimensions))
 
 
 def _place(plan: SteppedPlan, step: SerialStep) -> Place:
