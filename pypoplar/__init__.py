@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         setSeed,
         setStochasticRounding,
     )
+    from pypoplar.program.assumptions import assume, assume_count, assume_share
     from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
 _MODULES = ("ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "testing")
@@ -120,6 +121,7 @@ _HOMES = {
     "pypoplar.program": (
         "FloatingPointBehaviour SyncType cycleCount cycleStamp setFloatingPointBehaviour setSeed setStochasticRounding"
     ),
+    "pypoplar.program.assumptions": "assume assume_count assume_share",
     "pypoplar.target": "GlobalExchangeConstraint GlobalExchangeFlow RelativeSyncDelayType Target TargetType",
 }
 """Where the other public names are, module by module: as type checkers see them above."""
@@ -241,6 +243,9 @@ __all__ = [
     "VertexRange",
     "VertexRef",
     "append",
+    "assume",
+    "assume_count",
+    "assume_share",
     "compileGraph",
     "concat",
     "cycleCount",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NoReturn
@@ -35,11 +35,12 @@ from pypoplar.compiler.lowering.appended_rows import check_appended
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
+from pypoplar.compiler.lowering.decisions import Assumed, check_own_graph, find_decisions, written_variables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
-from pypoplar.compiler.lowering.load_image import make_image
+from pypoplar.compiler.lowering.load_image import make_image, make_state_image
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
-from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.move_tables import CountedMoves, MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
@@ -51,6 +52,7 @@ from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarErr
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
+from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
@@ -59,6 +61,7 @@ from pypoplar.graph.host_links import HostConnections
 from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
+from pypoplar.program.assumptions import Assumption
 from pypoplar.program.base import Program, program_hint
 from pypoplar.progress import asking
 from pypoplar.target import Target
@@ -74,22 +77,26 @@ def compile_graph(
     progress: Progress | None = None,
     *,
     share_memory: bool = True,
+    assumptions: Sequence[Assumption] | None = None,
 ) -> Executable:
     """Check a graph and compile it with its programs.
 
     `options` are engine options. `progress(done, total)` is called after every part of the work. Without `share_memory` every
-    variable has its memory for itself, for tests. Raises what `Engine` raises.
+    variable has its memory for itself, for tests. With `assumptions`, which may be none, the executable is to be priced and never
+    run: it has no image, no moves, and messages by pair of tiles. Raises what `Engine` raises.
     """
     if not isinstance(graph, Graph):
         raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
     graph = graph.getTopLevelGraph()  # of a virtual graph: all tiles count
     wanted = EngineOptions.parse(options)
     _check_workers(graph, wanted)
+    if assumptions is not None and wanted.races == "elements":
+        raise InvalidOption("pypoplar.races = 'elements' judges what vertices touch as they run: mode='cost' runs none of them")
     chosen = _program_list(programs)
     memory = BuildMemory(graph)
     try:
         with asking(wanted.progress):
-            return _compile(graph, chosen, wanted, progress or _no_progress, memory, share_memory=share_memory)
+            return _compile(graph, chosen, wanted, progress or _no_progress, memory, assumptions, share_memory=share_memory)
     except MemoryError as error:
         if isinstance(error, PoplarError):
             raise
@@ -97,10 +104,17 @@ def compile_graph(
 
 
 def _compile(
-    graph: Graph, chosen: list[Program], wanted: EngineOptions, tick: Progress, memory: BuildMemory, *, share_memory: bool
+    graph: Graph,
+    chosen: list[Program],
+    wanted: EngineOptions,
+    tick: Progress,
+    memory: BuildMemory,
+    assumptions: Sequence[Assumption] | None,
+    *,
+    share_memory: bool,
 ) -> Executable:
     tick(0, PASSES)
-    checked = _check(graph, chosen, wanted, tick, memory)
+    checked = _check(graph, chosen, wanted, tick, memory, assumptions)
     placed = _place(checked, tick, memory, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
@@ -127,6 +141,7 @@ class _Checked:
     vertices: Bools  # those of the compute sets that are used
     in_place: InPlaceEdges
     liveness: Liveness
+    assumed: Assumed | None  # of a program that is priced and never run
 
     @property
     def target(self) -> Target:
@@ -152,7 +167,14 @@ class _Placed:
         return find_shortage(checked.frozen, checked.target, self.homes, checked.liveness, self.memory, self.counts)
 
 
-def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: Progress, memory: BuildMemory) -> _Checked:
+def _check(
+    graph: Graph,
+    programs: list[Program],
+    options: EngineOptions,
+    tick: Progress,
+    memory: BuildMemory,
+    assumptions: Sequence[Assumption] | None,
+) -> _Checked:
     """Refuse what no engine could run."""
     frozen = graph.freeze()
     memory.made("frozen vertices", frozen.vertices)
@@ -174,7 +196,10 @@ def _check(graph: Graph, programs: list[Program], options: EngineOptions, tick: 
         find_worker_races(frozen, regions.vertices, in_place, workers)
     liveness = find_liveness(frozen, workers, tree, usage, regions, handles, variables)
     memory.made("liveness", liveness)
-    return _Checked(graph, frozen, options, tree, usage, variables, regions.vertices, in_place, liveness)
+    for assumption in assumptions or ():
+        check_own_graph(assumption, graph)
+    assumed = None if assumptions is None else Assumed(tuple(assumptions), written_variables(frozen, regions, tree))
+    return _Checked(graph, frozen, options, tree, usage, variables, regions.vertices, in_place, liveness, assumed)
 
 
 def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory: bool) -> _Placed:
@@ -215,7 +240,7 @@ def _lowering(placed: _Placed) -> Lowering:
         target=target,
         homes=homes,
         places=places,
-        phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists()),
+        phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists() if checked.assumed is None else CountedMoves()),
         merged=merge_copies(checked.tree, homes, checked.options),
         host=checked.graph.host(),
     )
@@ -272,7 +297,7 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
         codelets=frozen.codelets,
         in_place=checked.in_place.fields(frozen),
         tile_bytes=lowering.places.layout.tile_bytes,
-        image=make_image(frozen, placed.homes, placed.state, checked.vertices),
+        image=_image(placed),
         program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),
         entries=np.array(programs.entries, np.int64),
         entry_streams=programs.streams,
@@ -305,9 +330,17 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
         floating_point_checks=lowering.sets_floating_point or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
+        cost=None if checked.assumed is None else find_decisions(lowering, checked.assumed),
     )
     check_appended(lowering, executable)
     return executable
+
+
+def _image(placed: _Placed) -> Image:
+    checked = placed.checked
+    if checked.assumed is not None:
+        return make_state_image(checked.frozen, placed.state, checked.vertices)
+    return make_image(checked.frozen, placed.homes, placed.state, checked.vertices)
 
 
 def _remotes(host: HostConnections) -> tuple[RemotePlan, ...]:

@@ -6,13 +6,14 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeVar, cast
 
 import numpy as np
 from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.arrays.groups import distinct, offsets
+from pypoplar.braces import ordered
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.checkpoint import Checkpoint
@@ -37,6 +38,7 @@ from pypoplar.executable.host_plans import HostTensor
 from pypoplar.files import check_text_stream
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
+from pypoplar.program.assumptions import AssumedCount, AssumedShare, AssumedValue, Assumption
 from pypoplar.progress import CompileBar, RunBar, wanted
 from pypoplar.report.run_account import RunHistory
 from pypoplar.signatures import misfit
@@ -47,13 +49,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from pypoplar.compiler.compile import Progress
+    from pypoplar.engine.cost.class_runs import Samples
     from pypoplar.executable.archive import Place
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
     from pypoplar.report.report import Report
 
 Result = TypeVar("Result")
-Mode = Literal["native", "interpret"]
+Mode = Literal["native", "interpret", "cost"]
+MODES = ("native", "interpret", "cost")
 
 
 @public
@@ -64,6 +68,8 @@ def compileGraph(
     progress: Progress | None = None,
     *,
     name: str = "",
+    mode: Literal["run", "cost"] = "run",
+    assumptions: Iterable[Assumption] = (),
 ) -> Executable:
     """Check a graph and compile it with its programs; an `Engine` runs the result, here or in another process.
 
@@ -79,6 +85,10 @@ def compileGraph(
         Called as ``progress(done, total)`` after every part of the work.
     name:
         The name of the engine, for the profile that is written where memory does not do.
+    mode:
+        ``"cost"`` for an executable that an engine of mode "cost" prices and none can run: it has no data, and no moves.
+    assumptions:
+        With mode "cost" what is assumed of control that data decide: see `assume`, `assume_count`, `assume_share`.
 
     Returns
     -------
@@ -103,26 +113,44 @@ def compileGraph(
     >>> engine = Engine(Executable.load("program.npz"))
     >>> engine.loadAndRun(device)
     """
-    parsed = EngineOptions.parse(options)
+    parsed, assumed = EngineOptions.parse(options), checked_assumptions(mode, assumptions)
     wrong = "" if progress is None else misfit(progress, "done", "total")
     if wrong:
         raise PoplarTypeError(f"progress: expected a function of two numbers, done and total, got {wrong}")
     if not wanted(parsed.progress):
-        return _compiled(graph, programs, parsed, progress, name)
+        return _compiled(graph, programs, parsed, progress, name, assumed)
     bar = CompileBar(progress)
     try:
-        return _compiled(graph, programs, parsed, bar, name)
+        return _compiled(graph, programs, parsed, bar, name, assumed)
     finally:
         bar.close()
 
 
+def checked_assumptions(mode: object, assumptions: Iterable[Assumption]) -> tuple[Assumption, ...] | None:
+    """The assumptions for a compilation of a mode, "run" or "cost"; None where the result is to be run."""
+    if mode not in ("run", "cost"):
+        raise InvalidOption(f"mode is {mode!r}: expected 'run' or 'cost'")
+    given: tuple[object, ...] = tuple(ordered(assumptions, "assumptions", "[a, b]"))
+    wrong = [what for what in given if not isinstance(what, AssumedValue | AssumedCount | AssumedShare)]
+    if wrong:
+        raise PoplarTypeError(f"assumptions are made by assume, assume_count and assume_share, got {wrong[0]!r}")
+    if given and mode == "run":
+        raise InvalidOption("assumptions are for mode='cost': a run knows what its data decide")
+    return None if mode == "run" else tuple(assumptions)
+
+
 def _compiled(
-    graph: Graph, programs: Program | Iterable[Program], options: EngineOptions, progress: Progress | None, name: str
+    graph: Graph,
+    programs: Program | Iterable[Program],
+    options: EngineOptions,
+    progress: Progress | None,
+    name: str,
+    assumptions: tuple[Assumption, ...] | None,
 ) -> Executable:
     from pypoplar.compiler.compile import compile_graph  # late: an engine of a saved executable compiles nothing
 
     try:
-        return compile_graph(graph, programs, options, progress)
+        return compile_graph(graph, programs, options, progress, assumptions=assumptions)
     except GraphMemoryAllocationError as error:
         from pypoplar.report.making.make_report import make_report, memory_report
 
@@ -173,10 +201,17 @@ class Engine(ShownEngine):
     mode:
         ``"native"`` (default) runs compiled codelets on `pypoplar.threads` host threads. ``"interpret"`` runs every vertex as
         plain Python, where ``print`` and ``breakpoint()`` work. Both give the same results, cycles and errors, bit for bit.
+        ``"cost"`` prices programs without running them: `run` finds what it would cost, streams need not be connected, and what
+        needs data is refused; see the guide "What would it cost".
     progress:
         Called as ``progress(done, total)`` after every part of the compilation.
     name:
         Names the engine in its reports, and the directory that they are written to; see the option ``autoReport.directory``.
+    sample:
+        With mode "cost", for codelets whose cycles depend on data: by codelet and field the least and the largest value that is
+        drawn, ``{"Search": {"keys": (0, 99)}}``. Each is priced with three seeds, and the largest price holds.
+    assumptions:
+        With mode "cost" what is assumed of control that data decide: see `assume`, `assume_count`, `assume_share`.
 
     Raises
     ------
@@ -185,6 +220,14 @@ class Engine(ShownEngine):
     FileLoadError
         When a codelet of an executable from a file cannot be translated.
     """
+
+    def __new__(cls, *arguments: object, mode: object = "native", **named: object) -> Self:
+        """An engine of a mode: one of mode "cost" is of a class of its own."""
+        if mode == "cost" and cls is Engine:
+            from pypoplar.engine.cost_engine import CostEngine  # late: most engines run
+
+            return cast(Self, object.__new__(CostEngine))
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -195,20 +238,15 @@ class Engine(ShownEngine):
         mode: Mode = "native",
         progress: Progress | None = None,
         name: str = "",
+        sample: Samples | None = None,
+        assumptions: Iterable[Assumption] = (),
     ) -> None:
-        if mode not in ("native", "interpret"):
-            raise InvalidOption(f"mode is {mode!r}: expected 'native' or 'interpret'")
-        if not isinstance(name, str):
-            raise PoplarTypeError(f"the name of an Engine is a string, got {name!r}")
-        self._mode: Mode = mode
-        if isinstance(graph, Executable):
-            if isinstance(programs, Mapping) and options is None:
-                options, programs = programs, None
-            if programs is not None:
-                raise PoplarTypeError(f"an Executable has its programs already, got {programs!r} besides")
-            self.executable = _with_options(graph, options)
-        else:
-            self.executable = compileGraph(graph, programs, options, progress, name=name)  # type: ignore[arg-type]
+        if mode not in MODES:
+            raise InvalidOption(f"mode is {mode!r}: expected 'native', 'interpret' or 'cost'")
+        if sample is not None or assumptions:
+            what = "sample" if sample is not None else "assumptions"
+            raise InvalidOption(f"{what}: for mode='cost' only, which has no data; this engine has")
+        self._name_and_compile(graph, programs, options, mode, progress, name, ())
         translate_codelets(self.executable)
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
@@ -219,10 +257,50 @@ class Engine(ShownEngine):
         self._loaded = False
         self._device: Device | None = None
         self._runs = Runs(self._state, self.executable.options.profiled_runs)
+        self._auto_report = self._writes_reports()
+
+    def _writes_reports(self) -> AutoReport | None:
+        """What writes the engine's profile by itself, if it is asked for; it does not hold the engine."""
+        return _auto_report(self, self._runs, self._report_maker())
+
+    def _name_and_compile(
+        self,
+        graph: Graph | Executable,
+        programs: Program | Iterable[Program] | Options,
+        options: Options,
+        mode: Mode,
+        progress: Progress | None,
+        name: str,
+        assumptions: Iterable[Assumption],
+    ) -> None:
+        """What engines of all modes begin with."""
+        if not isinstance(name, str):
+            raise PoplarTypeError(f"the name of an Engine is a string, got {name!r}")
+        self._mode: Mode = mode
+        compiled: Literal["run", "cost"] = "cost" if mode == "cost" else "run"
+        if isinstance(graph, Executable):
+            if isinstance(programs, Mapping) and options is None:
+                options, programs = programs, None
+            if programs is not None:
+                raise PoplarTypeError(f"an Executable has its programs already, got {programs!r} besides")
+            if assumptions:
+                raise InvalidOption("assumptions are decided when the graph is compiled; pass them to compileGraph")
+            if graph.mode != compiled:
+                raise ApplicationRuntimeError(_other_mode(graph.mode, mode))
+            self.executable = _with_options(graph, options)
+        else:
+            self.executable = compileGraph(
+                graph,
+                programs,  # type: ignore[arg-type]
+                options,
+                progress,
+                name=name,
+                mode=compiled,
+                assumptions=assumptions,
+            )
         self._lock = threading.RLock()
         self._busy = False
         self._name, self._created = name, _now()
-        self._auto_report = _auto_report(self, self._runs, self._report_maker())
 
     # Loading and running
 
@@ -353,11 +431,14 @@ class Engine(ShownEngine):
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
         self._choose_device(None, "run")
-        self._streams.require(self.executable.entry_streams[program])
+        self._require_streams(program)
         entry, label = int(self.executable.entries[program]), name or f"program {program}"
         self._alone(lambda: self._runs.count(label, lambda: self._run_entry(entry, label)))
         if self._auto_report is not None:
             self._auto_report.after_run()
+
+    def _require_streams(self, program: int) -> None:
+        self._streams.require(self.executable.entry_streams[program])
 
     def _run_entry(self, entry: int, name: str = "") -> None:
         self._state.memory.marks[:] = 0
@@ -728,6 +809,13 @@ class Engine(ShownEngine):
         self.executable.save(stream)
 
 
+def _other_mode(compiled: str, mode: Mode) -> str:
+    """The message for an executable of one mode in an engine of another."""
+    if compiled == "cost":
+        return f"the executable was compiled with mode='cost': it has no data to run with mode={mode!r}; compile it without"
+    return "the executable was compiled to be run: compile it with compileGraph(..., mode='cost') for an engine with mode='cost'"
+
+
 def _with_options(executable: Executable, options: Options) -> Executable:
     """The executable with other engine options, where some are given, here or by the environment."""
     parsed = EngineOptions.parse(dict(executable.options.given) if options is None else options)
@@ -745,7 +833,6 @@ def _with_options(executable: Executable, options: Options) -> Executable:
 
 
 def _auto_report(engine: Engine, runs: Runs, make: Callable[[RunHistory | None], Report]) -> AutoReport | None:
-    """What writes the engine's profile by itself; it does not hold the engine."""
     options = engine.executable.options
     if not (options.output_graph_profile or options.output_execution_profile):
         return None

@@ -8,13 +8,12 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
-from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.block_tables import BlockTables, block_tables
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
-from pypoplar.engine.run_tables import RunTables
+from pypoplar.engine.run_tables import RunTables, empty_account, step_tiles
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
@@ -63,9 +62,7 @@ class EngineState:
     def _add_program_tables(self) -> None:
         executable = self.executable
         moves, computes, division = executable.moves, executable.computes, self.division
-        active = np.diff(computes.first_active)
-        tiles = [int(active[step.compute]) if step.compute != NOTHING else 0 for step in executable.steps]
-        self.step_account = offsets(tiles)
+        self.step_account = step_tiles(executable)
         words, row_table = rows_with_marks(executable, self.memory)
         cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())
         tables: Mapping[int, AnyArray] = {
@@ -159,6 +156,11 @@ class EngineState:
         self.header[Slot.COMPUTE_START] = executable.target.compute_set_start_cycles
 
     @property
+    def threads(self) -> int:
+        """Host threads."""
+        return self.division.threads
+
+    @property
     def address(self) -> int:
         """The address of the header, the driver's first argument."""
         return int(self.header.ctypes.data)
@@ -170,20 +172,7 @@ class EngineState:
 
     def new_account(self) -> RunTables:
         """An empty account of runs of this executable."""
-        executable, threads = self.executable, self.division.threads
-        flops = WORK_WORDS * threads if executable.options.flop_estimates else 0
-        sizes: Mapping[int, int] = {
-            Slot.EXECUTIONS: len(executable.steps),
-            Slot.COMPUTE_CYCLES: len(executable.steps),
-            Slot.TILE_CYCLES: int(self.step_account[-1]),
-            Slot.TILE_SLOTS: int(self.step_account[-1]),
-            Slot.CODELET_SLOTS: threads * len(executable.codelets),
-            Slot.STEP_FLOPS: flops * len(executable.steps),
-            Slot.CODELET_FLOPS: flops * len(executable.codelets),
-            Slot.BLOCKS: 0 if self.blocks is None else threads * self.blocks.words,
-            Slot.SLOWEST: 0 if self.blocks is None else threads * self.blocks.slowest_words,
-        }
-        return RunTables.empty(sizes, self.step_account)
+        return empty_account(self.executable, self.threads, self.step_account, self.blocks)
 
     def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
         """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""

@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
+from pypoplar.engine.block_tables import BlockTables
+from pypoplar.executable.executable import Executable
+from pypoplar.interface.context_words import WORK_WORDS
 from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
 
 BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
 BY_TILE = (Slot.TILE_CYCLES, Slot.TILE_SLOTS)  # of every compute step; see EngineState.step_account
 BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS, Slot.BLOCKS, Slot.SLOWEST)
 SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
+
+
+class CountingState(Protocol):
+    """What counts runs of an executable."""
+
+    executable: Executable
+    blocks: BlockTables | None  # where executions of blocks are counted, if they are
+    account: RunTables  # what is being counted into
+    clock: int  # the machine's cycles
+
+    @property
+    def threads(self) -> int:
+        """Those that count, each into a part of some tables."""
+
+    def new_account(self) -> RunTables:
+        """An empty account of runs of this executable."""
+
+    def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
+        """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
+
+
+def step_tiles(executable: Executable) -> Int64s:
+    """[steps + 1]: where the active tiles of each compute step begin among those of all."""
+    active = np.diff(executable.computes.first_active)
+    return offsets([int(active[step.compute]) if step.compute != NOTHING else 0 for step in executable.steps])
+
+
+def empty_account(executable: Executable, threads: int, step_account: Int64s, blocks: BlockTables | None) -> RunTables:
+    """An account in which nothing has been counted."""
+    flops = WORK_WORDS * threads if executable.options.flop_estimates else 0
+    sizes: Mapping[int, int] = {
+        Slot.EXECUTIONS: len(executable.steps),
+        Slot.COMPUTE_CYCLES: len(executable.steps),
+        Slot.TILE_CYCLES: int(step_account[-1]),
+        Slot.TILE_SLOTS: int(step_account[-1]),
+        Slot.CODELET_SLOTS: threads * len(executable.codelets),
+        Slot.STEP_FLOPS: flops * len(executable.steps),
+        Slot.CODELET_FLOPS: flops * len(executable.codelets),
+        Slot.BLOCKS: 0 if blocks is None else threads * blocks.words,
+        Slot.SLOWEST: 0 if blocks is None else threads * blocks.slowest_words,
+    }
+    return RunTables.empty(sizes, step_account)
 
 
 @frozen(eq=False)

@@ -12,10 +12,9 @@ from attrs import define, field, frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.codelet.cost.pricing import COMPILED, LinePrice, line_prices
-from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.loaded_codelets import pricing_of
-from pypoplar.engine.run_tables import RunTables
+from pypoplar.engine.run_tables import CountingState, RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
 from pypoplar.interface.header_slots import Slot
@@ -46,7 +45,7 @@ class Runs:
     and for reports that are asked for by a callback.
     """
 
-    state: EngineState
+    state: CountingState
     keep: int
     profiling: bool = True
     log: EventLog = field(factory=EventLog)
@@ -167,7 +166,7 @@ class Runs:
 
     def _vertex_counts(self) -> VertexCounts | None:
         """What the vertices of all runs counted together."""
-        blocks, threads = self.state.blocks, self.state.division.threads
+        blocks, threads = self.state.blocks, self.state.threads
         accounts = [run.account for run in self._kept] + [self._settled] * bool(self._later_count)
         if blocks is None or not accounts:
             return None
@@ -199,7 +198,7 @@ class Runs:
         return [line_prices(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
 
     def _run_account(self, name: str, count: int, account: RunTables, tiles: TileCounts | None = None) -> RunAccount:
-        tables, threads = account.tables, self.state.division.threads
+        tables, threads = account.tables, self.state.threads
 
         def of_all_threads(which: int, words: int) -> Int64s:
             """[words, rows] of a table that each thread has a part of."""

@@ -25,6 +25,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.cost_facts import CostFacts, Decision
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, ExchangeShare, NamedExchange
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
@@ -42,7 +43,9 @@ from pypoplar.target import Target
 PARTS: tuple[type, ...] = (
     Executable,
     Computes,
+    CostFacts,
     Counts,
+    Decision,
     HostTensor,
     Image,
     Lives,

@@ -8,11 +8,24 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, StructuredArray
-from pypoplar.errors import UnknownHandle
+from pypoplar.errors import ApplicationRuntimeError, UnknownHandle
 from pypoplar.spelling import nearest_or_all
 
 MESSAGE = np.dtype([("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", np.int32)])
 """A row of an exchange: one contiguous piece of one variable in the source tile's memory, to one receiver."""
+
+
+def joined_by_pairs(messages: StructuredArray) -> StructuredArray:
+    """Messages with those that follow each other from one tile to another as one, whose variable says nothing."""
+    if len(messages) == 0:
+        return messages
+    opens = np.ones(len(messages), bool)
+    opens[1:] = (messages["source"][1:] != messages["source"][:-1]) | (messages["destination"][1:] != messages["destination"][:-1])
+    first = np.flatnonzero(opens)
+    joined: StructuredArray = messages[first]
+    joined["bytes"] = np.add.reduceat(messages["bytes"], first)
+    joined["variable"] = 0
+    return joined
 
 
 @frozen(eq=False)
@@ -55,6 +68,7 @@ class NamedExchange:
     account: Exchange
     variables: tuple[str, ...]
     shares: tuple[ExchangeShare, ...] = ()  # of copies with different names, by name
+    by_pairs: bool = False  # whether its messages are those of pairs of tiles, of any variables
 
     def __repr__(self) -> str:
         rows = self.account.messages
@@ -87,6 +101,11 @@ class NamedExchange:
         raise UnknownHandle(f"{self!r} has no part called {name!r}{nearest_or_all(name, self.names)}")
 
     def _shown(self, rows: StructuredArray) -> StructuredArray:
+        if self.by_pairs:
+            raise ApplicationRuntimeError(
+                f"an executable of mode 'cost' does not keep the messages of {self.phase} {self.name!r}: "
+                "their bytes by tile are in bytes_sent and bytes_received; compile without mode='cost' for messages"
+            )
         width = max([len(name) for name in self.variables], default=1)
         named = np.empty(
             len(rows), [("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", f"<U{max(width, 1)}")]

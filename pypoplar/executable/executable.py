@@ -15,6 +15,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Kind
 from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.cost_facts import CostFacts
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
@@ -84,6 +85,7 @@ class Executable:
     floating_point_checks: bool  # whether native code looks for floating-point exceptions
     touch_bytes: int  # that the marks of `Touches` take
     touches: Touches | None
+    cost: CostFacts | None = None  # of one that is priced and never run
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -91,6 +93,11 @@ class Executable:
             f"<Executable: {len(self.entries)} programs, {counts.vertices:,} vertices in {counts.compute_sets} compute sets, "
             f"for {self.target.getNumTiles():,} tiles>"
         )
+
+    @property
+    def mode(self) -> str:
+        """What engines do with it: "run", or "cost" for one that is priced without running it."""
+        return "run" if self.cost is None else "cost"
 
     @property
     def layout(self) -> MemoryLayout:

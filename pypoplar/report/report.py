@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int32s, Int64s
 from pypoplar.notebook import ShownInNotebooks
+from pypoplar.report.cost_basis import CostBasis
 from pypoplar.report.execution import Execution
 from pypoplar.report.failed_runs import FailedRun
 from pypoplar.report.libpva_hints import missing
@@ -268,6 +269,8 @@ class Compilation:
         The exchanges of the program, with the bytes between each pair of tiles.
     options:
         Engine options that were set, as text.
+    mode:
+        "run", or "cost" of a program that is priced without running it.
     """
 
     target: ReportTarget
@@ -279,6 +282,7 @@ class Compilation:
     loweredVariables: LoweredVariables = field(factory=LoweredVariables)
     exchanges: Sequence[ExchangeReport] = ()
     options: Mapping[str, str] = field(factory=dict)
+    mode: str = "run"
 
     if not TYPE_CHECKING:
         __getattr__ = missing
@@ -380,6 +384,8 @@ class Report(ShownInNotebooks):
         When, as ISO 8601 writes it.
     failed_runs:
         The last runs that failed, which are in no figure of `execution`.
+    cost:
+        Of a program that is priced without running it, what that stands on; else None.
     """
 
     compilation: Compilation
@@ -388,6 +394,7 @@ class Report(ShownInNotebooks):
     name: str = ""
     created: str = ""
     failed_runs: tuple[FailedRun, ...] = ()
+    cost: CostBasis | None = None
 
     def __attrs_post_init__(self) -> None:
         """Let compute sets know what they cost."""

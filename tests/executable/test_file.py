@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 import pytest
 from executable_damage import Opened, Worker, saved, zipped
-from executable_programs import PROGRAMS, control, new_graph
+from executable_programs import PROGRAMS, RUN, control, new_graph
 from executable_runner import run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,7 +98,7 @@ def test_what_is_loaded_and_saved_again_is_the_same_file(name):
 
 
 @pytest.mark.parametrize("mode", ["native", "parallel", "interpret"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", RUN)
 def test_a_loaded_one_runs_the_same_in_this_and_in_another_process(name, mode, worker):
     original = PROGRAMS[name]()
     expected = json.loads(json.dumps(run(original, mode)))

@@ -206,6 +206,13 @@ OF_THE_PROGRAM: Damages = {
     "program END function": on("control", put_row(Opcode.RETURN, ProgramRow.OPERATION, Opcode.END)),
     "program RETURN function": on("control", put_row(Opcode.END, ProgramRow.OPERATION, Opcode.RETURN)),
     "program block end": on("control", put_row(Opcode.END, ProgramRow.OPERATION, Opcode.SYNC)),
+    "cost.decisions": [
+        Damage("priced", put_leaf("cost", "decisions", number, name, value))
+        for number, name, value in (
+            *((0, "row", 0), (0, "known", "guessed"), (0, "number", -1.0), (0, "number", 1e300), (0, "assumption", 3)),
+            *((1, "number", 1.5), (1, "number", -0.5), (2, "assumption", -2)),
+        )
+    ],
     "functions": on("control", function_as_entry),
     "calls": on("control", given(lambda damaged: put_leaf("call_depth", damaged.tree["call_depth"] - 1))),
     "entries": on("control", lambda damaged: damaged.tree["entry_streams"].append([])),

@@ -31,6 +31,9 @@ from pypoplar import (
     Vector,
     VectorList,
     Vertex,
+    assume,
+    assume_count,
+    assume_share,
     compileGraph,
     concat,
     cycleCount,
@@ -409,7 +412,24 @@ def demands() -> Executable:
     return compileGraph(graph, Execute(compute_set))
 
 
+def priced() -> Executable:
+    """Control that data decide, as it is assumed, in a program that is never run."""
+    graph = new_graph()
+    n, more = graph.addVariable(INT, [1], "n"), graph.addVariable(BOOL, [1], "more")
+    for tile, tensor in enumerate((n, more)):
+        graph.setTileMapping(tensor, tile)
+    count = graph.addComputeSet("count")
+    graph.setTileMapping(graph.addVertex(count, CountDown, {"n": n[0], "more": more[0]}), 1)
+    stream = graph.addHostToDeviceFIFO("n", INT, 1)
+    loop, choice = RepeatWhileTrue(Execute(count), more, Copy(stream, n)), If(more, Copy(stream, n), Sync(SyncType.INTERNAL))
+    program = Sequence(loop, choice, Switch(n, [(1, Sync(SyncType.INTERNAL))]))
+    assumptions = [assume_count(loop, 3), assume_share(choice, 0.5), assume(n, 1)]
+    return compileGraph(graph, program, mode="cost", assumptions=assumptions)
+
+
 PROGRAMS = {
     program.__name__: functools.cache(program)
-    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records, demands)
+    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records, demands, priced)
 }
+
+RUN = [name for name in PROGRAMS if name != "priced"]  # those that are there to be run

@@ -50,7 +50,9 @@ FLOORS = (
     "profile",
     "engine",
     "engine.interpreter engine.native",
+    "engine.cost",
     "engine.engine",
+    "engine.cost_engine",
     "poputil",
     "popops.elements.element_operations",
     "popops.elements.element_docstrings",
@@ -78,6 +80,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.s
 
 LATE = {  # methods of public classes that hand their object to a room above, which is loaded when it is asked for
     ("executable.executable", "executable.executable_file"),
+    ("engine.engine", "engine.cost_engine"),  # an engine of another class, by its mode
     ("notebook", "report.notebook_tables"),
     ("report.report", "report.page"),
 }

@@ -55,12 +55,23 @@ def make_image(graph: FrozenGraph, homes: Homes, state: VertexState, used: Bools
         variable = np.searchsorted(graph.variables.first, runs.start, side="right") - 1
         if len(variable) and placed[variable].all():
             _add_values(parts, homes, runs, values)
+    _add_state(parts, graph, state, used)
+    return parts.finish()
+
+
+def make_state_image(graph: FrozenGraph, state: VertexState, used: Bools) -> Image:
+    """The plain fields alone, of a program that is priced and never run."""
+    parts = _ImageParts()
+    _add_state(parts, graph, state, used)
+    return parts.finish()
+
+
+def _add_state(parts: _ImageParts, graph: FrozenGraph, state: VertexState, used: Bools) -> None:
     _add_scalars(parts, graph, state, used)
     for (vertex, number), (offset, length) in state.vectors.items():
         values = graph.state.vectors[vertex, number]
         if length:
             parts.add(np.array([graph.vertices.tile[vertex]], np.int64), np.array([offset]), np.array([values.nbytes]), values)
-    return parts.finish()
 
 
 def _whole(graph: FrozenGraph, variable: int) -> ElementRuns:

@@ -14,13 +14,13 @@ from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.lowering.compute_phases import Phases, PhaseTable
-from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.move_tables import CountedMoves, MoveLists
 from pypoplar.compiler.lowering.occurrence import Occurrence, refusal
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.compiler.lowering.planned_copies import PlannedCopies, PlannedCopy
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
 from pypoplar.errors import ControlProgramError
-from pypoplar.executable.exchange_account import Exchange, ExchangeShare, NamedExchange
+from pypoplar.executable.exchange_account import Exchange, ExchangeShare, NamedExchange, joined_by_pairs
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
 from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.frozen import FrozenGraph
@@ -145,7 +145,11 @@ class Lowering:
         return len(self.steps) - 1
 
     def exchange(self, name: str, phase: str, account: Exchange, shares: tuple[ExchangeShare, ...] = ()) -> int:
-        self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names, shares))
+        together = isinstance(self.moves, CountedMoves)
+        if together:
+            account = evolve(account, messages=joined_by_pairs(account.messages))
+            shares = tuple(evolve(share, messages=joined_by_pairs(share.messages)) for share in shares)
+        self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names, shares, together))
         return len(self.exchanges) - 1
 
     # What programs read and write
@@ -248,6 +252,8 @@ class Lowering:
         return link.handle()
 
     def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
+        if isinstance(self.moves, CountedMoves):
+            return self.moves.add_unseen()
         pieces = host_pieces(self.homes, tensor.runs())
         host, device = Places.on_host(pieces.position), self.places.on_tiles(pieces.tile, pieces.offset)
         source, target = (host, device) if inward else (device, host)

@@ -281,6 +281,28 @@ class MoveLists:
         )
 
 
+@define(eq=False)
+class CountedMoves(MoveLists):
+    """Moves of which only the number is kept, of programs that are priced and never run."""
+
+    def add(self, source: Places, target: Places, bytes: Int64s, tile: Int64s) -> int:
+        """The number of a move of these pieces."""
+        return self.add_unseen()
+
+    def add_unseen(self) -> int:
+        """The number of a move."""
+        self._first_list.append(0)
+        return len(self._first_list) - 2
+
+    def add_pieces(self, pieces: Pieces, places: TilePlaces, *, by_source: bool = False) -> int:
+        """The number of a move of planned pieces; NOTHING if there are none."""
+        return self.add_unseen() if len(pieces.bytes) else NOTHING
+
+    def add_exchange(self, pieces: Pieces, places: TilePlaces) -> tuple[int, int]:
+        """The same for what tiles receive before a compute set."""
+        return self.add_pieces(pieces, places), NOTHING
+
+
 def _by_pair(source: Int64s, target: Int64s) -> list[tuple[tuple[int, int], Int64s | slice]]:
     """The pieces in their order, apart by source and target IPU."""
     if len(source) == 0:

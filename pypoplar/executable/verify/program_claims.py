@@ -16,6 +16,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, opens
 from pypoplar.executable.claims import LARGEST
+from pypoplar.executable.cost_facts import KNOWN_BY, ROUNDS, SHARE, CostFacts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
 from pypoplar.executable.verify.move_claims import MoveEnds
@@ -121,6 +122,8 @@ def verify_program(executable: Executable, ends: MoveEnds, row_name: RowName = _
     blocks.verify_jumps()
     blocks.verify_uses(executable)
     verify_tree(executable)
+    if executable.cost is not None:
+        rows.verify_decisions(executable.cost)
 
 
 @frozen(eq=False)
@@ -244,6 +247,8 @@ class _Rows:
             )
             direction = np.isin(kinds[stream], (kind, INTERNAL))
             check_each(f"program {code.name} kind", direction, "the stream has the other direction", where)
+            if self.executable.cost is not None:  # it moves nothing
+                continue
             whole, text = host_lists[moves] == ends.lists[moves], "not all of the move is with the host, in this direction"
             check_each(f"program {code.name} lists", whole, text, where)
             text = "the move does not end with the stream's chunk"
@@ -264,6 +269,20 @@ class _Rows:
         moves = executable.computes.moves.ravel()
         on_ipus = (moves == NOTHING) | ~np.append(self._names_host(), False)[moves]
         check_each("computes.moves host", on_ipus, "is a move of a stream", "computes.moves")
+
+    def verify_decisions(self, cost: CostFacts) -> None:
+        """There is one for each row at which data decide, and no other; each says what it may."""
+        deciding = self.of(Opcode.BRANCH, Opcode.UNLESS_EQUAL).tolist()
+        wrong = "" if [decision.row for decision in cost.decisions] == deciding else "are not of the rows at which data decide"
+        for number, decision in enumerate(cost.decisions):
+            most = 1 if decision.known == SHARE else LARGEST
+            if decision.known not in KNOWN_BY or not -LARGEST <= decision.number <= most:
+                wrong = f"have {decision.number} as the {decision.known} of number {number}"
+            if decision.known in (ROUNDS, SHARE) and decision.number < 0:
+                wrong = f"have {decision.number} below 0 in number {number}"
+            if not NOTHING <= decision.assumption < len(cost.assumptions):
+                wrong = f"name assumption {decision.assumption} in number {number}: there are {len(cost.assumptions)}"
+        check("cost.decisions", not wrong, f"cost.decisions {wrong}")
 
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""

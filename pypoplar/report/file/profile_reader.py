@@ -11,12 +11,13 @@ from operator import itemgetter
 from typing import Any, assert_never
 
 import numpy as np
-from attrs import fields
+from attrs import evolve, fields
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
 from pypoplar.presets import TIMINGS
+from pypoplar.report.cost_basis import read_cost
 from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.report.failed_runs import read_failed
 from pypoplar.report.file.column_kinds import COUNT, MAYBE, PLACE, REAL, TEXT, ColumnKind
@@ -55,8 +56,13 @@ class ProfileReader:
             failed = read_failed(about.get("failed_runs", "[]"))
         except ValueError as problem:
             raise FileLoadError(f"meta.failed_runs: {problem}") from problem
+        try:
+            cost = read_cost(about["cost"]) if "cost" in about else None
+        except ValueError as problem:
+            raise FileLoadError(f"meta.cost: {problem}") from problem
+        compilation = evolve(self._compilation(), mode="run" if cost is None else "cost")
         version = Version(about["poplar_version"])
-        return Report(self._compilation(), self._execution(), version, about["name"], about["created"], failed)
+        return Report(compilation, self._execution(), version, about["name"], about["created"], failed, cost)
 
     # Reading tables
 

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import astuple
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.cost_basis import cost_text
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
 from pypoplar.report.failed_runs import failed_text
@@ -39,6 +40,8 @@ class ProfileWriter:
         about = {"name": report.name, "created": report.created, "poplar_version": report.poplarVersion.string}
         if report.failed_runs:
             about["failed_runs"] = failed_text(report.failed_runs)
+        if report.cost is not None:
+            about["cost"] = cost_text(report.cost)
         self._rows("meta", sorted(about.items()))
         self._compilation(report.compilation)
         if report.execution is not None:

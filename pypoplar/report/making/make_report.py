@@ -66,6 +66,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         loweredVariables=with_exchange_buffers(variables, executable),
         exchanges=_exchanges(executable),
         options={name: option_text(value) for name, value in executable.options.given},
+        mode=executable.mode,
     )
     execution = _execution(executable, history, steps) if history is not None and history.runs else None
     failed = tuple(_failed_run(executable, account) for account in history.failed) if history is not None else ()

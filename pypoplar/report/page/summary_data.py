@@ -32,7 +32,11 @@ def summary_data(report: Report) -> dict[str, Any]:
             fact("Vertex types", len(compilation.vertex_types)),
             fact("Steps of the program", len(compilation.program_steps)),
         ],
-        "options": [fact(name, value, "text") for name, value in compilation.options.items()],
+        "options": [
+            *([fact("mode", compilation.mode, "text")] if report.cost is not None else []),
+            *(fact(name, value, "text") for name, value in compilation.options.items()),
+        ],
+        "cost": report.cost.told() if report.cost is not None else [],
         "failed": ["\n".join(run.told()) for run in report.failed_runs],
         "programs": list(execution.programs) if execution else [],
         "machine": machine_parts(execution) if execution else None,

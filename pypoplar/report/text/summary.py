@@ -47,6 +47,8 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None, to
             steps_section(execution, compilation.programs, between) if flags["showExecutionSteps"] else [],
         ]
         lines += [line for section in sections if section for line in ("", *section)]
+    if report.cost is not None:
+        lines += ["", *report.cost.told()]
     if report.failed_runs:
         lines += ["", "Failed runs:", *(f"  {line}" for run in report.failed_runs for line in run.told())]
     if with_insights:

@@ -1,0 +1,165 @@
+"""Where data decide how a program goes on, and what is known of that without a run: what was assumed, and what never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.arrays.dtypes import AnyArray, Bools
+from pypoplar.codelet.ir.terms import line_text
+from pypoplar.compiler.check.connected_regions import Regions
+from pypoplar.compiler.control.operation_tree import OperationTree
+from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.errors import ControlProgramError
+from pypoplar.executable.cost_facts import ROUNDS, SHARE, UNKNOWN, VALUE, CostFacts, Decision
+from pypoplar.graph.frozen import ElementRuns, FrozenGraph
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.host_links import HostConnections
+from pypoplar.graph.tensor import Tensor
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import Opcode, ProgramRow
+from pypoplar.program.assumptions import AssumedCount, AssumedShare, AssumedValue, Assumption
+from pypoplar.program.base import Program
+
+DECIDING = (Opcode.BRANCH, Opcode.UNLESS_EQUAL)
+
+
+@frozen(eq=False)
+class Assumed:
+    """The assumptions of a program that is priced and never run, and which variables it writes."""
+
+    assumptions: tuple[Assumption, ...]
+    written: Bools  # [variables]
+
+
+def check_own_graph(assumption: Assumption, graph: Graph) -> None:
+    """`ControlProgramError` for an assumption about a tensor of another graph; about programs of others nobody asks."""
+    if isinstance(assumption, AssumedValue) and assumption.tensor.graph is not graph:
+        raise ControlProgramError(f"{assumption} is about a tensor of another graph: an Engine's programs are of its own graph")
+
+
+def written_variables(graph: FrozenGraph, regions: Regions, tree: OperationTree) -> Bools:
+    """bool [variables]: those of which vertices or programs write anything."""
+    written = np.zeros(len(graph.variables.names) + 1, bool)  # one for elements of no variable
+    tensors = [tensor for access in tree.accesses for tensor in access.writes]
+    for starts in (regions.key[regions.written] % regions.span, *(tensor.runs().start for tensor in tensors)):
+        written[np.searchsorted(graph.variables.first, starts, side="right") - 1] = True
+    return written[:-1]
+
+
+def find_decisions(lowering: Lowering, assumed: Assumed) -> CostFacts:
+    """The decisions of a control program whose rows are all there.
+
+    `ControlProgramError` for assumptions that are given twice, or about what none of its programs asks for.
+    """
+    known, decisions = _Known.of(assumed.assumptions), []
+    for number, (row, owner) in enumerate(zip(lowering.rows, lowering.row_owners, strict=True)):
+        if row[ProgramRow.OPERATION] not in DECIDING or owner is None:
+            continue
+        tensor = owner.reads()[0]
+        how, amount, assumption = known.of_program(owner, _element(tensor))
+        value = _unchanging(lowering.graph, assumed.written, lowering.host, _element(tensor)) if how == UNKNOWN else None
+        if value is not None:
+            how, amount = VALUE, value
+        made_at = line_text(owner.location)
+        decisions.append(Decision(number, type(owner).__name__, made_at, tensor.getDebugStr(), how, float(amount), assumption))
+    known.require_use()
+    return CostFacts(tuple(decisions), tuple(map(str, assumed.assumptions)))
+
+
+def _element(tensor: Tensor) -> int:
+    """The element id of a tensor of one element."""
+    return int(tensor.runs().start[0])
+
+
+@define(eq=False)
+class _Known:
+    """Assumptions by what they are about, and which of them anybody has asked for."""
+
+    assumptions: Sequence[Assumption]
+    by_element: dict[int, int] = field(factory=dict)  # number of the assumption
+    by_program: dict[int, int] = field(factory=dict)  # the same, by the id of the program
+    used: set[int] = field(factory=set)
+
+    @staticmethod
+    def of(assumptions: Sequence[Assumption]) -> _Known:
+        known = _Known(assumptions)
+        for number, assumption in enumerate(assumptions):
+            places, key = (
+                (known.by_element, _element(assumption.tensor))
+                if isinstance(assumption, AssumedValue)
+                else (known.by_program, id(assumption.program))
+            )
+            if key in places:
+                raise ControlProgramError(f"{assumption} is about the same as {assumptions[places[key]]}: leave one of the two out")
+            places[key] = number
+        return known
+
+    def of_program(self, program: Program, element: int) -> tuple[str, float, int]:
+        """What is assumed of a program that asks for an element: how it is known, the number, and which assumption says so."""
+        by_program, by_element = self.by_program.get(id(program)), self.by_element.get(element)
+        if by_program is not None and by_element is not None:
+            first, second = self.assumptions[by_program], self.assumptions[by_element]
+            raise ControlProgramError(f"{second} is about the same as {first}: leave one of the two out")
+        number = by_program if by_program is not None else by_element
+        if number is None:
+            return UNKNOWN, 0, NOTHING
+        self.used.add(number)
+        match self.assumptions[number]:
+            case AssumedValue(value=value):
+                return VALUE, value, number
+            case AssumedCount(count=count):
+                return ROUNDS, count, number
+            case AssumedShare(share=share):
+                return SHARE, share, number
+
+    def require_use(self) -> None:
+        unused = [str(assumption) for number, assumption in enumerate(self.assumptions) if number not in self.used]
+        if unused:
+            what = "a tensor or program" if len(unused) == 1 else "tensors or programs"
+            raise ControlProgramError(f"{' and '.join(unused)}: no program of the engine decides by such {what}")
+
+
+def _unchanging(graph: FrozenGraph, written: Bools, host: HostConnections, element: int) -> int | None:
+    """What an element holds from the start, if nothing changes it: no program, and not the host by a handle."""
+    variable = _variable_of(graph, element)
+    by_host = (_variable_of(graph, int(start)) for tensor in host.writes.values() for start in tensor.runs().start)
+    return None if written[variable] or variable in by_host else _value_at(graph, variable, element)
+
+
+def _variable_of(graph: FrozenGraph, element: int) -> int:
+    return int(np.searchsorted(graph.variables.first, element, side="right")) - 1
+
+
+def _value_at(graph: FrozenGraph, variable: int, element: int) -> int | None:
+    """What an element holds when the program is loaded, if it is said."""
+    if variable in graph.variables.constants:
+        flat: AnyArray = np.broadcast_to(graph.variables.constants[variable], _size(graph, variable))
+        return int(flat[element - int(graph.variables.first[variable])])
+    value = None
+    for runs, values in graph.variables.initial:
+        place = _place_in(runs, element)
+        if place is not None:
+            value = int(np.broadcast_to(values, runs.elements())[place])
+    return value
+
+
+def _size(graph: FrozenGraph, variable: int) -> int:
+    return int(graph.variables.first[variable + 1] - graph.variables.first[variable])
+
+
+def _place_in(runs: ElementRuns, element: int) -> int | None:
+    """Where an element is in a view, if it is there; the last place where it is."""
+    before = 0
+    found = None
+    for start, count, step in zip(runs.start.tolist(), runs.count.tolist(), runs.step.tolist(), strict=True):
+        distance = element - start
+        if step == 0:
+            if distance == 0:
+                found = before + count - 1
+        elif distance % step == 0 and 0 <= distance // step < count:
+            found = before + distance // step
+        before += count
+    return found

@@ -1,0 +1,1 @@
+"""Engines that price programs without running them."""

@@ -1,0 +1,154 @@
+"""What compute sets cost: cycles of their tiles by estimates, and by the costs of classes where the code decides."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.engine.block_tables import BlockTables
+from pypoplar.engine.cost.class_runs import ClassRuns, Samples
+from pypoplar.engine.cost.vertex_classes import find_classes
+from pypoplar.engine.interpreter.interpreter import schedule
+from pypoplar.executable.executable import Executable
+from pypoplar.interface.context_words import WORK_WORDS, Work
+from pypoplar.interface.driver_records import VertexCount
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.vertex_kinds import VertexKind
+
+
+@frozen(eq=False)
+class ComputePrice:
+    """What one execution of a compute set counts."""
+
+    cycles: Int64s  # [active tiles]
+    slots: Int64s  # [active tiles]: of all vertices
+    codelet: Int64s  # the codelets that it has
+    codelet_slots: Int64s  # of each of them
+    codelet_work: Int64s  # [those codelets, WORK_WORDS], no columns where work is not counted
+    blocks: tuple[tuple[int, Int64s], ...]  # places in the table of blocks, and what is added from there on
+    slowest: tuple[int, int]  # the most cycles of a vertex, and its position
+
+    @property
+    def longest(self) -> int:
+        """Cycles of the slowest tile."""
+        return int(self.cycles.max(initial=0))
+
+
+@define(eq=False)
+class ComputePrices:
+    """The prices of the compute sets of an executable, each found when it is first asked for."""
+
+    executable: Executable
+    samples: Samples
+    blocks: BlockTables | None
+    runs: ClassRuns = field(init=False)
+    _known: dict[int, ComputePrice] = field(factory=dict)
+    _schedules: dict[bytes, int] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        computes = self.executable.computes
+        decided = np.ones(len(computes.vertex), bool)
+        if len(computes.estimate) and self.blocks is None:
+            decided = computes.estimate == NOTHING
+        self.runs = ClassRuns(self.executable, find_classes(self.executable, decided), self.samples)
+
+    def of(self, compute: int) -> ComputePrice:
+        """The price of a compute set; `ControlProgramError` where data decide it and nobody has said which."""
+        if compute not in self._known:
+            self._known[compute] = self._found(compute)
+        return self._known[compute]
+
+    def _found(self, compute: int) -> ComputePrice:
+        computes, workers = self.executable.computes, self.executable.target.getNumWorkerContexts()
+        vertices = np.arange(*computes.first_vertex[compute : compute + 2])
+        active = np.arange(*computes.first_active[compute : compute + 2])
+        groups = np.arange(*computes.first_group[[active[0], active[-1] + 1]]) if len(active) else active
+        count = computes.group_count[groups]
+        kind, codelet = np.repeat(computes.group_kind[groups], count), np.repeat(computes.group_codelet[groups], count)
+        classes = self.runs.classes.of_vertex[vertices]
+        slots = self._slots(vertices, classes)
+        taken = slots * np.where(kind == VertexKind.MULTI, workers, 1)
+        first = computes.group_position[computes.first_group[active]] - (vertices[0] if len(vertices) else 0)
+        numbers, which = np.unique(codelet, return_inverse=True)
+        work = self._work(vertices, classes) if self.executable.options.flop_estimates else np.zeros((len(vertices), 0), np.int64)
+        return ComputePrice(
+            cycles=self._cycles(kind, slots, taken, first, vertices),
+            slots=np.add.reduceat(taken, first) if len(first) else first,
+            codelet=numbers,
+            codelet_slots=np.bincount(which, taken, len(numbers)).astype(np.int64),
+            codelet_work=_summed(work, which, len(numbers)),
+            blocks=self._blocks(compute, groups, classes, codelet, taken),
+            slowest=_slowest(kind, slots, vertices, workers),
+        )
+
+    def _slots(self, vertices: Int64s, classes: Int64s) -> Int64s:
+        """Slots of each vertex: what an estimate says, else what its class costs."""
+        computes = self.executable.computes
+        slots = computes.estimate[vertices].copy() if len(computes.estimate) else np.full(len(vertices), NOTHING, np.int64)
+        for number in np.unique(classes[slots == NOTHING]):
+            slots[(classes == number) & (slots == NOTHING)] = self.runs.of(int(number)).slots
+        return slots
+
+    def _work(self, vertices: Int64s, classes: Int64s) -> Int64s:
+        """[vertices, WORK_WORDS]; flops that were given take the place of those of the code."""
+        work = np.zeros((len(vertices), WORK_WORDS), np.int64)
+        for number in np.unique(classes):
+            work[classes == number] = self.runs.of(int(number)).work
+        if len(self.executable.computes.flops):
+            given = self.executable.computes.flops[vertices]
+            work[:, Work.FLOPS] = np.where(given != NOTHING, given, work[:, Work.FLOPS])
+        return work
+
+    def _cycles(self, kind: Int64s, slots: Int64s, taken: Int64s, first: Int64s, vertices: Int64s) -> Int64s:
+        """Cycles of each tile, whose vertices begin at `first`."""
+        workers = self.executable.target.getNumWorkerContexts()
+        if len(first) == 0:
+            return first
+        count = np.diff(np.append(first, len(slots)))
+        least, most, total = (combine.reduceat(slots, first) for combine in (np.minimum, np.maximum, np.add))
+        plain = np.logical_and.reduceat(kind == VertexKind.VERTEX, first)
+        multi = np.logical_and.reduceat(kind == VertexKind.MULTI, first)
+        even = plain & ((count <= workers) | (least == most))
+        cycles = np.where(multi, total * workers, -(-count // workers) * most * workers)
+        order = self.executable.computes.list_order[vertices]
+        for tile in np.flatnonzero(~multi & ~even).tolist():
+            own = slice(int(first[tile]), int(first[tile] + count[tile]))
+            prices = np.stack((kind[own], slots[own]), 1)[order[own]]
+            key = prices.tobytes()
+            if key not in self._schedules:
+                self._schedules[key] = schedule([(int(sort), int(cost)) for sort, cost in prices.tolist()], workers)
+            cycles[tile] = self._schedules[key]
+        return cycles
+
+    def _blocks(
+        self, compute: int, groups: Int64s, classes: Int64s, codelet: Int64s, taken: Int64s
+    ) -> tuple[tuple[int, Int64s], ...]:
+        """What is added to the rows of the compute set's codelets, where executions of blocks are counted."""
+        if self.blocks is None:
+            return ()
+        computes, added = self.executable.computes, []
+        for number in np.unique(computes.group_codelet[groups]):
+            place = int(self.blocks.of_group[groups[computes.group_codelet[groups] == number][0]])
+            own = codelet == number
+            different, times = np.unique(classes[own], return_counts=True)
+            counts = sum(
+                (int(often) * self.runs.of(int(which)).blocks for which, often in zip(different, times, strict=True)),
+                start=np.zeros(1, np.int64),
+            )
+            added += [(place + VertexCount.SLOTS, np.array([taken[own].sum()])), (place + VertexCount.BLOCKS, counts)]
+        return tuple(added)
+
+
+def _summed(work: Int64s, which: Int64s, count: int) -> Int64s:
+    """Sums of rows by number."""
+    sums = np.zeros((count, work.shape[1]), np.int64)
+    np.add.at(sums, which, work)
+    return sums
+
+
+def _slowest(kind: Int64s, slots: Int64s, vertices: Int64s, workers: int) -> tuple[int, int]:
+    """The most cycles of a vertex and its position: of several the lowest, and 0 of none where none takes any."""
+    cycles = slots * np.where(kind == VertexKind.SUPERVISOR, 1, workers)
+    most = int(cycles.max(initial=0))
+    return (most, int(vertices[int(cycles.argmax())])) if most else (0, 0)

@@ -1,0 +1,315 @@
+"""Walks a control program once and prices it: what loops do is multiplied, what functions do is found once.
+
+A piece of the program is a range of rows that is entered at its first and left at its last; what it contains is told by its jumps:
+
+    REPEAT  body REPEAT_END                                  a loop of so many rounds
+    BRANCH  then JUMP  otherwise                             a choice; the comparisons of a Switch are choices in each other
+    BRANCH  then                                             a choice without an otherwise
+    head BRANCH body JUMP-back                               a loop while a value is not 0
+    head BRANCH JUMP-out body JUMP-back                      a loop while a value is 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from attrs import define, field, frozen
+
+from pypoplar.compiler.control.stackless import Calls, answer
+from pypoplar.engine.cost.compute_prices import ComputePrices
+from pypoplar.engine.cost.spent import Spent, SpentParts
+from pypoplar.engine.cost.tile_clocks import TileClocks
+from pypoplar.errors import ApplicationRuntimeError, ControlProgramError
+from pypoplar.executable.cost_facts import ROUNDS, SHARE, UNKNOWN, VALUE, Decision
+from pypoplar.executable.executable import Executable
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import (
+    BranchOperand,
+    CallOperand,
+    ComputeOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    ProgramRow,
+    RepeatOperand,
+    ServiceOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
+from pypoplar.interface.service_kinds import ServiceKind
+
+NEEDS_DATA = {
+    ServiceKind.PRINT: "PrintTensor prints a tensor",
+    ServiceKind.PRINTS: "a vertex prints",
+    ServiceKind.HOST_FUNCTION: "a host function is called",
+    ServiceKind.ERROR: "ErrorProgram tells of a tensor",
+}
+"""Services that give the host data, or take them from it."""
+
+COSTS_NOTHING = {ServiceKind.CALLBACK, ServiceKind.UNDEFINED, ServiceKind.SEED, ServiceKind.REMOTE_READ, ServiceKind.REMOTE_WRITE}
+"""Services whose data nothing depends on here: what moves is priced by the rows beside them."""
+
+STEP_OF = {
+    Opcode.MOVE: MoveOperand.STEP,
+    Opcode.STREAM_IN: StreamOperand.STEP,
+    Opcode.STREAM_OUT: StreamOperand.STEP,
+    Opcode.SYNC: SyncOperand.STEP,
+}
+
+GATHERING = {Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK, Opcode.BRANCH, Opcode.UNLESS_EQUAL}
+"""Operations that are no steps, and at which all tiles wait for the one that has come farthest."""
+
+PASSED = {Opcode.FLOATING_POINT, Opcode.CALLBACK}
+
+
+@frozen(eq=False)
+class _WhileLoop:
+    """A loop whose end data decide: `leaves` is the row that does, in [begin, end), between `head` and `body`."""
+
+    begin: int
+    leaves: int
+    body: int
+    end: int
+
+
+@define(eq=False)
+class ProgramCost:
+    """Prices the programs of an executable."""
+
+    executable: Executable
+    prices: ComputePrices
+    decisions: dict[int, Decision] = field(init=False)  # by row
+    _rows: list[list[int]] = field(init=False)
+    _loops: dict[int, list[_WhileLoop]] = field(init=False)  # by first row, the outermost last
+    _fixed: list[int] = field(init=False)  # by step, cycles of one execution but for its vertices
+    _functions: dict[int, Spent] = field(factory=dict)  # by first row, where tiles have no clocks of their own
+    _clocks: TileClocks = field(init=False)
+    _events: int = 0  # that are kept
+
+    def __attrs_post_init__(self) -> None:
+        assert self.executable.cost is not None
+        self.decisions = {decision.row: decision for decision in self.executable.cost.decisions}
+        self._rows = self.executable.program.tolist()
+        self._loops = _while_loops(self._rows)
+        self._fixed = [step.fixed_cycles for step in self.executable.steps]
+
+    def of(self, entry: int, events: int) -> Spent:
+        """What the program from a row on costs, with its first `events` executions of steps."""
+        self._clocks = TileClocks.of(self.executable)
+        self._functions.clear()
+        self._events = events
+        return answer(self._until(entry, Opcode.END))
+
+    def _until(self, begin: int, last: Opcode) -> Calls[Spent]:
+        """A program or function from its first row on, to its `last`."""
+        end = next(row for row in range(begin, len(self._rows)) if self._rows[row][ProgramRow.OPERATION] == last)
+        spent: Spent = yield self._piece(begin, end)
+        return spent
+
+    def _piece(self, begin: int, end: int, inside: int = 0) -> Calls[Spent]:
+        """The rows of a piece. Of the loops that begin at its first row, `inside` are around it."""
+        parts = SpentParts(self._events)
+        row = begin
+        while row < end:
+            loops = self._loops.get(row, [])
+            around = inside if row == begin else 0
+            if len(loops) > around:
+                loop = loops[len(loops) - 1 - around]
+                parts.add((yield self._while(loop, around + 1)))
+                row = loop.end
+                continue
+            operation = Opcode(self._rows[row][ProgramRow.OPERATION])
+            if operation == Opcode.REPEAT:
+                after = self._rows[row][RepeatOperand.AFTER]
+                parts.add((yield self._rounds(partial(self._piece, row + 1, after - 1), self._rows[row][RepeatOperand.TIMES])))
+                row = after
+            elif operation in (Opcode.BRANCH, Opcode.UNLESS_EQUAL):
+                spent, row = yield self._choice(row)
+                parts.add(spent)
+            elif operation == Opcode.CALL:
+                parts.add((yield self._called(self._rows[row][CallOperand.ROW])))
+                row += 1
+            else:
+                self._single(operation, row, parts)
+                row += 1
+        return parts.finish()
+
+    def _single(self, operation: Opcode, row: int, parts: SpentParts) -> None:
+        """A row that does not decide what comes next."""
+        operands = self._rows[row]
+        if operation == Opcode.COMPUTE:
+            self._superstep(operands, parts)
+        elif operation in STEP_OF:
+            step = operands[STEP_OF[operation]]
+            parts.step(step, self._fixed[step], 0)
+            self._clocks.advance(self._fixed[step])
+            self._clocks.gather()
+        elif operation in GATHERING:
+            self._clocks.gather()
+        elif operation == Opcode.SERVICE:
+            self._serve(operands[ServiceOperand.SERVICE])
+        elif operation not in PASSED:
+            raise ControlProgramError(f"row {row} of the program, {operation.name}, is not where a program has it")
+
+    def _superstep(self, row: list[int], parts: SpentParts) -> None:
+        """A compute set with the exchanges before and after it."""
+        before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
+        compute = row[ComputeOperand.COMPUTE]
+        price = self.prices.of(compute)
+        lead = self._fixed[step] + (self._fixed[before] if before != NOTHING else 0)
+        waits = before != NOTHING or self.executable.steps[step].waits
+        slowest = self._clocks.compute(compute, price, lead, waits=waits)
+        for passed, computed in ((before, 0), (step, slowest), (after, 0)):
+            if passed != NOTHING:
+                cycles = self._fixed[passed] + computed
+                parts.step(passed, cycles, computed)
+                self._clocks.advance(cycles)
+        if after != NOTHING or self.executable.computes.result_tile[compute] != NOTHING:
+            self._clocks.gather()
+
+    def _serve(self, number: int) -> None:
+        service = self.executable.services[number]
+        kind = ServiceKind(service["kind"])
+        if kind == ServiceKind.ABORT:
+            raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
+        if kind in NEEDS_DATA:
+            raise ApplicationRuntimeError(
+                f"{NEEDS_DATA[kind]}{_place(service)}, and mode='cost' has no data: leave it out of what is priced, or run it "
+                "with mode='native'"
+            )
+        if kind not in COSTS_NOTHING:
+            raise AssertionError(f"service {kind.name} is not known to mode 'cost'")
+
+    # What is decided
+
+    def _rounds(self, one: Callable[[], Calls[Spent]], rounds: int) -> Calls[Spent]:
+        """Rounds of a loop: one by one until the next begins with the tiles as far apart as this one did, and the rest at once."""
+        parts, left = SpentParts(self._events), rounds
+        while left > 0:
+            before = self._clocks.relative()
+            spent: Spent = yield one()
+            left -= 1
+            if left and self._clocks.relative() == before:
+                self._clocks.shift(round(spent.cycles * left))
+                parts.add(spent.repeated(1 + left, self._events))
+                break
+            parts.add(spent)
+        return parts.finish()
+
+    def _while(self, loop: _WhileLoop, inside: int) -> Calls[Spent]:
+        """A loop whose end a value decides; `inside` of the loops that begin where it does are around its head."""
+        decision = self.decisions[loop.leaves]
+        if decision.known != ROUNDS:
+            self._require(decision)
+            stays = (decision.number != 0) == (loop.body == loop.leaves + 1)
+            if stays:
+                raise ControlProgramError(
+                    f"{decision.kind} at {decision.made_at} never ends, as {decision.tensor!r} is {decision.number:g} "
+                    f"whenever it is asked: say how often its body runs, with assume_count(program, n)"
+                )
+        parts = SpentParts(self._events)
+        if decision.known == ROUNDS:
+            spent: Spent = yield self._rounds(partial(self._head_and_body, loop, inside), int(decision.number))
+            parts.add(spent)
+        parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
+        self._clocks.gather()
+        return _decided(parts.finish(), decision)
+
+    def _head_and_body(self, loop: _WhileLoop, inside: int) -> Calls[Spent]:
+        parts = SpentParts(self._events)
+        parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
+        self._clocks.gather()
+        parts.add((yield self._piece(loop.body, loop.end - 1)))
+        return parts.finish()
+
+    def _choice(self, row: int) -> Calls[tuple[Spent, int]]:
+        """What a branch or comparison chooses from, and the row behind all of it."""
+        operands = self._rows[row]
+        compares = operands[ProgramRow.OPERATION] == Opcode.UNLESS_EQUAL
+        other = operands[UnlessEqualOperand.ROW if compares else BranchOperand.ROW]
+        jump = self._rows[other - 1]
+        has_otherwise = jump[ProgramRow.OPERATION] == Opcode.JUMP and other - 1 > row
+        then = (row + 1, other - 1 if has_otherwise else other)
+        end = jump[JumpOperand.ROW] if has_otherwise else other
+        decision = self.decisions[row]
+        self._require(decision)
+        self._clocks.gather()
+        if decision.known == SHARE:
+            spent: Spent = yield self._shared(decision, then, (other, end))
+            return spent, end
+        wanted = operands[UnlessEqualOperand.VALUE] if compares else None
+        taken = decision.number == wanted if compares else decision.number != 0
+        chosen: Spent = yield self._piece(*(then if taken else (other, end)))
+        return _decided(chosen, decision), end
+
+    def _shared(self, decision: Decision, then: tuple[int, int], otherwise: tuple[int, int]) -> Calls[Spent]:
+        """Both branches of an If, by the share of the times that each is taken. Clocks go on as after the one taken more often."""
+        before = self._clocks.copy()
+        first: Spent = yield self._piece(*then)
+        after_first = self._clocks.copy()
+        self._clocks.return_to(before)
+        second: Spent = yield self._piece(*otherwise)
+        if decision.number >= 0.5:
+            self._clocks.return_to(after_first)
+        return _decided(first.mixed(second, decision.number), decision)
+
+    def _called(self, begin: int) -> Calls[Spent]:
+        """A function; where tiles have no clocks of their own it costs the same at every call."""
+        known = self._functions.get(begin) if self._clocks.uniform else None
+        if known is not None:
+            return known
+        spent: Spent = yield self._until(begin, Opcode.RETURN)
+        if self._clocks.uniform:
+            self._functions[begin] = spent
+        return spent
+
+    def _require(self, decision: Decision) -> None:
+        if decision.known == UNKNOWN:
+            _refuse(decision)
+        assert decision.known in (VALUE, SHARE)
+
+
+def _decided(spent: Spent, decision: Decision) -> Spent:
+    """What a decision leads to, with the assumption behind it if there is one."""
+    return spent if decision.assumption == NOTHING else spent.decided_by(decision.assumption)
+
+
+def _refuse(decision: Decision) -> NoReturn:
+    ways = {
+        "If": "assumptions=[assume(tensor, value)], or [assume_share(program, 0.3)]",
+        "RepeatWhileTrue": "assumptions=[assume_count(program, n)]",
+        "RepeatWhileFalse": "assumptions=[assume_count(program, n)]",
+    }
+    way = ways.get(decision.kind, "assumptions=[assume(tensor, value)]")
+    raise ControlProgramError(
+        f"mode='cost' does not know how {decision.kind} at {decision.made_at} decides: it reads {decision.tensor!r}, which is "
+        f"data. Say what to assume, with {way}"
+    )
+
+
+def _place(service: Mapping[str, Any]) -> str:
+    where = service.get("location") or service.get("title") or service.get("name")
+    return f" ({where})" if where else ""
+
+
+def _while_loops(rows: Sequence[Sequence[int]]) -> dict[int, list[_WhileLoop]]:
+    """The loops that jump back to their first row, by that row, each inside the next of its list."""
+    found: dict[int, list[_WhileLoop]] = {}
+    leaving: dict[int, tuple[int, int]] = {}  # by the row that is gone to: the row that decides, and where the body begins
+    for number, row in enumerate(rows):
+        operation = row[ProgramRow.OPERATION]
+        if operation == Opcode.BRANCH:
+            leaving.setdefault(row[BranchOperand.ROW], (number, number + 1))
+        if operation != Opcode.JUMP:
+            continue
+        target, before = row[JumpOperand.ROW], rows[number - 1]
+        if target > number:
+            if before[ProgramRow.OPERATION] == Opcode.BRANCH and before[BranchOperand.ROW] == number + 1:
+                leaving[target] = (number - 1, number + 1)
+            continue
+        decides, body = leaving[number + 1]
+        found.setdefault(target, []).append(_WhileLoop(target, decides, body, number + 1))
+    return found

@@ -1,0 +1,50 @@
+"""The values that a user gives to draw from, for codelets whose cycles depend on data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from pypoplar.codelet.ir.deciding_loads import deciding_fields
+from pypoplar.engine.cost.class_runs import Samples
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.executable.executable import Executable
+from pypoplar.spelling import nearest_or_all
+
+
+def check_samples(executable: Executable, samples: object) -> Samples:
+    """`samples` by codelet and field; refused where they name what is not there, or give no values."""
+    if samples is None:
+        return {}
+    if not isinstance(samples, Mapping):
+        raise PoplarTypeError(f"sample: expected a dict of codelets, {{'Codelet': {{'field': (low, high)}}}}, got {samples!r}")
+    codelets = {codelet.name: codelet for codelet in executable.codelets}
+    checked: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, fields in samples.items():
+        if name not in codelets:
+            raise InvalidOption(f"sample: no codelet of the program is called {name!r}{nearest_or_all(str(name), list(codelets))}")
+        if not isinstance(fields, Mapping):
+            raise PoplarTypeError(f"sample[{name!r}]: expected a dict of fields, {{'field': (low, high)}}, got {fields!r}")
+        known = {field.name: field for field in codelets[name].fields}
+        checked[name] = {}
+        for field, bounds in fields.items():
+            where = f"sample[{name!r}]"
+            if field not in known:
+                raise InvalidOption(f"{where}: {name!r} has no field {field!r}{nearest_or_all(str(field), list(known))}")
+            if field not in deciding_fields(codelets[name].typed):
+                raise InvalidOption(f"{where}: nothing that {name!r} does depends on the values of {field!r}: leave it out")
+            checked[name][field] = _bounds(f"{where}[{field!r}]", bounds, known[field].type.dtype.kind == "f")
+    return checked
+
+
+def _bounds(where: str, bounds: Any, fractions: bool) -> tuple[float, float]:
+    pair = list(bounds) if isinstance(bounds, list | tuple) else []
+    if len(pair) != 2 or not all(isinstance(bound, Real) for bound in pair):
+        raise PoplarTypeError(f"{where}: expected the least and the largest value, (low, high), got {bounds!r}")
+    low, high = float(pair[0]), float(pair[1])
+    if not fractions and not (low.is_integer() and high.is_integer()):
+        raise PoplarTypeError(f"{where}: expected whole numbers, got ({low:g}, {high:g})")
+    if not low <= high:
+        raise InvalidOption(f"{where}: there is no value from {low:g} to {high:g}")
+    return low, high

@@ -1,0 +1,115 @@
+"""The engine of mode "cost": it prices programs without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from attrs import evolve
+
+from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.engine.cost.class_runs import Samples
+from pypoplar.engine.cost.cost_state import CostState
+from pypoplar.engine.cost.samples import check_samples
+from pypoplar.engine.engine import Engine, Mode
+from pypoplar.engine.loaded_codelets import translate_codelets
+from pypoplar.engine.runs import Runs
+from pypoplar.engine.streams import Callback, unknown_name
+from pypoplar.errors import ApplicationRuntimeError
+from pypoplar.options import Options
+from pypoplar.program.assumptions import Assumption
+from pypoplar.report.run_account import RunHistory
+from pypoplar.tracebacks import public
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from pypoplar.compiler.compile import Progress
+    from pypoplar.executable.executable import Executable
+    from pypoplar.graph.graph import Graph
+    from pypoplar.program import Program
+    from pypoplar.report.report import Report
+
+
+@public
+class CostEngine(Engine):
+    """Prices programs without running them: what `Engine` makes with ``mode="cost"``."""
+
+    def __init__(
+        self,
+        graph: Graph | Executable,
+        programs: Program | Iterable[Program] | Options = None,
+        options: Options = None,
+        *,
+        mode: Mode = "cost",
+        progress: Progress | None = None,
+        name: str = "",
+        sample: Samples | None = None,
+        assumptions: Iterable[Assumption] = (),
+    ) -> None:
+        given: Sequence[Assumption] = tuple(assumptions)
+        self._name_and_compile(graph, programs, options, "cost", progress, name, given)
+        translate_codelets(self.executable)
+        self._cost = CostState(self.executable, check_samples(self.executable, sample))
+        self._loaded, self._device = False, None
+        self._runs = Runs(self._cost, self.executable.options.profiled_runs)
+        self._auto_report = self._writes_reports()
+
+    def _report_maker(self) -> Callable[[RunHistory | None], Report]:
+        make, cost = super()._report_maker(), self._cost
+        return lambda history: evolve(make(history), cost=cost.basis())
+
+    def _load(self) -> None:
+        self._cost.restart()
+        self._runs.reset()
+        self._loaded = True
+
+    def _run_entry(self, entry: int, name: str = "") -> None:
+        self._cost.run(entry)
+
+    def _require_streams(self, program: int) -> None:
+        """None of them: nothing is moved."""
+
+    # What has no data
+
+    def connectStream(self, name: str, array: AnyArray) -> None:
+        """Nothing is read from the array or written to it; the stream has to be there."""
+        self._require_stream(name)
+
+    def connectStreamToCallback(self, name: str, callback: Callback) -> None:
+        """Refused: callbacks give and take data."""
+        self._require_stream(name)
+        _refuse(f"a callback of stream {name!r} would never be called", "leave the stream unconnected")
+
+    def connectHostFunction(self, name: str, function: Callable[..., object], replica: int = 0) -> None:
+        """Refused: host functions compute with data."""
+        _refuse(f"host function {name!r} would never be called", "price the programs around it")
+
+    def writeTensor(self, handle: str, array: ArrayLike) -> None:
+        """Refused: there is no memory to write."""
+        _refuse(f"writeTensor({handle!r}) has no memory to write to", "leave it out")
+
+    def readTensor(self, handle: str, array: AnyArray | None = None) -> NoReturn:
+        """Refused: there is no memory to read."""
+        _refuse(f"readTensor({handle!r}) has no memory to read from", "read what the run costs, from getReport()")
+
+    def copyToRemoteBuffer(self, array: ArrayLike, name: str, row: int = 0, replica: int = 0) -> None:
+        """Refused: remote buffers have no memory."""
+        _refuse(f"remote buffer {name!r} has no memory to write to", "leave copyToRemoteBuffer out")
+
+    def copyFromRemoteBuffer(self, name: str, array: AnyArray, row: int = 0, replica: int = 0) -> None:
+        """Refused: remote buffers have no memory."""
+        _refuse(f"remote buffer {name!r} has no memory to read from", "leave copyFromRemoteBuffer out")
+
+    def setPrintStream(self, stream: TextIO) -> None:
+        """Refused: nothing is printed."""
+        _refuse("nothing is printed", "leave setPrintStream out")
+
+    def _require_stream(self, name: str) -> None:
+        known = [stream.name for stream in self.executable.streams if stream.kind != "internal"]
+        if str(name) not in known:
+            raise unknown_name("stream", name, known)
+
+
+def _refuse(what: str, way: str) -> NoReturn:
+    raise ApplicationRuntimeError(f"{what}, as mode='cost' has no data: {way}, or run the program with mode='native'")

@@ -1,0 +1,353 @@
+"""An engine with mode="cost" finds what a run would cost, without running anything."""
+
+import io
+import random
+
+import numpy as np
+import pytest
+from engine_builder import Add, Bench, Less, tiny
+from hypothesis import given, reject
+from hypothesis import strategies as st
+from law_examples import examples
+from priced_programs import PricedProgram, same_profiles
+
+from pypoplar import (
+    BOOL,
+    INT,
+    ApplicationRuntimeError,
+    AtomicStoreError,
+    CodeletIndexError,
+    ControlProgramError,
+    Engine,
+    Executable,
+    GraphMemoryAllocationError,
+    Input,
+    InvalidOption,
+    Output,
+    PoplarError,
+    UnknownHandle,
+    Vector,
+    Vertex,
+    assume,
+    assume_count,
+    assume_share,
+    compileGraph,
+    pva,
+)
+from pypoplar.engine.auto_report import save
+from pypoplar.program import Copy, Execute, If, PrintTensor, Repeat, RepeatWhileFalse, RepeatWhileTrue, Sequence
+
+SEEDS = st.integers(0, 2**32 - 1)
+OPTIONS = {
+    "plain": {},
+    "flops": {"profiler.includeFlopEstimates": True},
+    "scalar": {"pypoplar.codelet_cost": "scalar"},
+    "few runs kept": {"autoReport.executionProfileProgramRunCount": 1},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("timing", ["model", "hardware"])
+@examples(40)
+@given(seed=SEEDS, steps=st.integers(1, 8), tiles=st.sampled_from([1, 2, 3, 16]))
+def test_the_profile_is_that_of_a_run(tmp_path_factory, options, timing, seed, steps, tiles):
+    made = PricedProgram(random.Random(seed), tiny(tiles, timing), steps=steps)
+    try:
+        executable = compileGraph(made.graph, made.programs, options)
+    except AtomicStoreError:
+        reject()
+    priced = compileGraph(made.graph, made.programs, options, mode="cost", assumptions=made.assumptions)
+    runs = [*range(len(made.programs)), 0, 0]
+    same_profiles(made, executable, priced, tmp_path_factory.mktemp("profiles"), options, runs=runs)
+
+
+def test_a_repeat_of_a_million_rounds_is_multiplied():
+    bench = Bench()
+    x = bench.variable("x", [0])
+    program = Repeat(10**6, Repeat(1000, bench.execute(Add, value=x[0], amount=1)))
+    engine = bench.engine(program, mode="cost")
+    engine.run()
+    (step,) = engine.getReport().execution.steps
+    once = bench.engine(bench.execute(Add, value=x[0], amount=1))
+    once.run()
+    assert step.executions == 10**9
+    assert step.cycles == 10**9 * once.getReport().execution.totalCycles.total
+    assert len(engine.getReport().execution.trace) == 65_536
+
+
+class Search(Vertex):
+    """The place of the first key that is not below `wanted`, searched from the left."""
+
+    keys: Input[Vector[INT]]
+    wanted: Input[INT]
+    place: Output[INT]
+
+    def compute(self) -> None:
+        self.place = len(self.keys)
+        for i in range(len(self.keys)):
+            if self.keys[i] >= self.wanted:
+                self.place = i
+                break
+
+
+def searching(bench):
+    keys, wanted, place = (bench.variable(name, values) for name, values in (("keys", range(100)), ("wanted", [7]), ("place", [0])))
+    return bench.execute(Search, keys=keys, wanted=wanted[0], place=place[0])
+
+
+def test_a_codelet_whose_data_decide_is_refused_with_its_lines_and_fields():
+    bench = Bench()
+    program = searching(bench)
+    engine = bench.engine(program, mode="cost")
+    with pytest.raises(ControlProgramError) as raised:
+        engine.run()
+    text = str(raised.value)
+    line = Search.compute.__code__.co_firstlineno + 3
+    assert f"the value of 'keys' decides a branch at {__file__}:{line}" in text
+    assert f"the value of 'wanted' decides a branch at {__file__}:{line}" in text
+    assert "sample={'Search': {'keys': (low, high), 'wanted': (low, high)}}" in text
+    assert "added at" in text
+
+
+def test_a_sample_gives_the_largest_of_three_draws_and_shows_the_range():
+    bench = Bench()
+    engine = Engine(bench.graph, searching(bench), mode="cost", sample={"Search": {"keys": (0, 9), "wanted": (9, 9)}})
+    engine.load(bench.device)
+    engine.run()
+    report = engine.getReport()
+    (sampled,) = report.cost.sampled
+    assert (sampled.name, sampled.values) == ("Search", "keys from 0 to 9, wanted from 9 to 9")
+    assert sampled.least_slots < sampled.most_slots
+    (step,) = report.execution.steps
+    assert step.compute_cycles == 6 * sampled.most_slots
+    assert report.cost.validity.startswith("sampled: Search; assumed: nothing; not modelled: ")
+    assert "  sampled: Search, keys from 0 to 9, wanted from 9 to 9: " in "\n".join(report.cost.told())
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        ({"Serach": {}}, "no codelet of the program is called 'Serach'; did you mean 'Search'?"),
+        ({"Search": {"key": (0, 1)}}, "'Search' has no field 'key'; did you mean 'keys'?"),
+        ({"Search": {"place": (0, 1)}}, "nothing that 'Search' does depends on the values of 'place': leave it out"),
+        ({"Search": {"keys": (2, 1)}}, "sample['Search']['keys']: there is no value from 2 to 1"),
+        ({"Search": {"keys": 3}}, "sample['Search']['keys']: expected the least and the largest value, (low, high), got 3"),
+        ({"Search": {"keys": (0, 0.5)}}, "sample['Search']['keys']: expected whole numbers, got (0, 0.5)"),
+        ({"Search": 3}, "sample['Search']: expected a dict of fields, {'field': (low, high)}, got 3"),
+        ([1], "sample: expected a dict of codelets"),
+    ],
+)
+def test_a_sample_that_is_none_is_refused(sample, message):
+    bench = Bench()
+    with pytest.raises(PoplarError) as raised:
+        Engine(bench.graph, searching(bench), mode="cost", sample=sample)
+    assert message in str(raised.value)
+
+
+class Table(Vertex):
+    where: Input[INT]
+    table: Input[Vector[INT]]
+    out: Output[INT]
+
+    def compute(self) -> None:
+        self.out = self.table[self.where]
+
+
+def test_draws_that_all_fault_refuse_with_the_line():
+    bench = Bench()
+    where, table, out = (bench.variable(name, values) for name, values in (("where", [1]), ("table", [1, 2]), ("out", [0])))
+    program = bench.execute(Table, where=where[0], table=table, out=out[0])
+    for low, high in ((5, 9), (-9, -1)):
+        engine = Engine(bench.graph, program, mode="cost", sample={"Table": {"where": (low, high)}})
+        engine.load(bench.device)
+        with pytest.raises(CodeletIndexError, match="is out of range for a length of 2"):
+            engine.run()
+    engine = Engine(bench.graph, program, mode="cost", sample={"Table": {"where": (0, 1)}})
+    engine.load(bench.device)
+    engine.run()
+
+
+def test_an_estimate_makes_any_codelet_known():
+    bench = Bench()
+    keys, place = bench.variable("keys", range(3)), bench.variable("place", [0])
+    compute_set = bench.graph.addComputeSet("estimated")
+    vertex = bench.vertex(compute_set, Search, keys=keys, wanted=keys[0], place=place[0])
+    bench.graph.setPerfEstimate(vertex, 100)
+    engine = bench.engine(Execute(compute_set), mode="cost")
+    engine.run()
+    assert engine.getReport().execution.steps[0].compute_cycles == 600
+
+
+def loop_of(bench, kind):
+    more = bench.variable("more", [1], type=BOOL)
+    x = bench.variable("x", [0])
+    check = bench.execute(Less, value=x[0], out=more[0], limit=5)
+    return kind(check, more[0], bench.execute(Add, value=x[0], amount=1)), more
+
+
+@pytest.mark.parametrize("kind", [RepeatWhileTrue, RepeatWhileFalse])
+def test_a_loop_whose_end_data_decide_is_refused_unless_its_rounds_are_assumed(kind):
+    bench = Bench()
+    program, _ = loop_of(bench, kind)
+    engine = bench.engine(program, mode="cost")
+    with pytest.raises(ControlProgramError) as raised:
+        engine.run()
+    assert f"does not know how {kind.__name__} at {__file__}:" in str(raised.value)
+    assert "it reads 'more', which is data" in str(raised.value)
+    assert "assumptions=[assume_count(program, n)]" in str(raised.value)
+    for rounds in (0, 5):
+        engine = Engine(bench.graph, program, mode="cost", assumptions=[assume_count(program, rounds)])
+        engine.load(bench.device)
+        engine.run()
+        assert [step.executions for step in engine.getReport().execution.steps] == [rounds + 1, *([rounds] if rounds else [])]
+    (assumed,) = engine.getReport().cost.assumptions
+    assert assumed.share == 1.0
+    assert assumed.text.startswith(f"assume_count({kind.__name__}, 5) at {__file__}:")
+
+
+def test_a_share_is_taken_of_all_times_that_the_program_comes_there():
+    bench = Bench()
+    found, x = bench.variable("found", [1], type=BOOL), bench.variable("x", [0, 0])
+    first, second = (bench.execute(Add, value=x[place], amount=1) for place in (0, 1))
+    choice = If(found[0], first, second)
+    engine = Engine(bench.graph, Repeat(1000, choice), mode="cost", assumptions=[assume_share(choice, 0.3)])
+    engine.load(bench.device)
+    engine.run()
+    report = engine.getReport()
+    assert [step.executions for step in report.execution.steps] == [300, 700]
+    assert report.execution.totalCycles.total == sum(step.cycles for step in report.execution.steps)
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "message"),
+    [
+        (lambda loop, more, other: [assume(other, 1)], "no program of the engine decides by such a tensor or program"),
+        (lambda loop, more, other: [assume_count(loop, 2), assume_count(loop, 3)], "is about the same as assume_count"),
+        (lambda loop, more, other: [assume_count(loop, 2), assume(more, 0)], "is about the same as assume_count"),
+        (lambda loop, more, other: [loop], "assumptions are made by assume, assume_count and assume_share"),
+        (lambda loop, more, other: [assume(more, 1)], "never ends, as 'more' is 1 whenever it is asked"),
+    ],
+)
+def test_assumptions_that_cannot_be_are_refused(assumptions, message):
+    bench = Bench()
+    loop, more = loop_of(bench, RepeatWhileTrue)
+    other = bench.variable("other", [0])
+    with pytest.raises(PoplarError) as raised:
+        engine = Engine(bench.graph, loop, mode="cost", assumptions=assumptions(loop, more[0], other[0]))
+        engine.load(bench.device)
+        engine.run()
+    assert message in str(raised.value)
+
+
+def test_numbers_of_assumptions_are_checked():
+    bench = Bench()
+    loop, more = loop_of(bench, RepeatWhileTrue)
+    choice = If(more[0], Sequence())
+    for wrong in (
+        lambda: assume_count(loop, -1),
+        lambda: assume_share(choice, 1.5),
+        lambda: assume_share(choice, -0.1),
+        lambda: assume_share(choice, float("nan")),
+        lambda: assume_count(choice, 1),
+        lambda: assume_share(loop, 0.5),
+        lambda: assume_share(choice, True),
+        lambda: assume(more, 0.5),
+        lambda: assume(3, 1),
+    ):
+        with pytest.raises(PoplarError):
+            wrong()
+
+
+def test_an_assumption_about_another_graph_is_refused():
+    bench, other = Bench(), Bench()
+    loop, _ = loop_of(bench, RepeatWhileTrue)
+    _, more = loop_of(other, RepeatWhileTrue)
+    with pytest.raises(PoplarError, match="another graph"):
+        Engine(bench.graph, loop, mode="cost", assumptions=[assume(more[0], 1)])
+
+
+def test_what_needs_data_is_refused_with_what_to_use():
+    bench = Bench()
+    x = bench.variable("x", [1, 2])
+    stream = bench.graph.addDeviceToHostFIFO("out", INT, 2)
+    engine = bench.engine([Copy(x, stream), PrintTensor(x)], mode="cost")
+    engine.connectStream("out", np.zeros(2, np.int32))
+    engine.run(0)
+    for refused in (
+        lambda: engine.writeTensor("x", [1, 2]),
+        lambda: engine.readTensor("x"),
+        lambda: engine.connectStreamToCallback("out", print),
+        lambda: engine.connectHostFunction("f", print),
+        lambda: engine.run(1),
+    ):
+        with pytest.raises(ApplicationRuntimeError, match=r"mode='cost' has no data: .*mode='native'"):
+            refused()
+    with pytest.raises(UnknownHandle):
+        engine.connectStream("in", np.zeros(2, np.int32))
+    engine.run(0)
+
+
+def test_an_executable_of_one_mode_is_refused_by_the_others(tmp_path):
+    bench = Bench()
+    x = bench.variable("x", [1])
+    program = bench.execute(Add, value=x[0], amount=1)
+    priced, whole = compileGraph(bench.graph, program, mode="cost"), compileGraph(bench.graph, program)
+    assert (priced.mode, whole.mode) == ("cost", "run")
+    for mode in ("native", "interpret"):
+        with pytest.raises(ApplicationRuntimeError, match="was compiled with mode='cost'"):
+            Engine(priced, mode=mode)
+    with pytest.raises(ApplicationRuntimeError, match="was compiled to be run"):
+        Engine(whole, mode="cost")
+    with pytest.raises(InvalidOption, match="assumptions are decided when the graph is compiled"):
+        Engine(priced, mode="cost", assumptions=[assume(x[0], 1)])
+    with pytest.raises(InvalidOption, match="for mode='cost' only"):
+        Engine(bench.graph, program, sample={})
+    with pytest.raises(InvalidOption, match="judges what vertices touch as they run"):
+        compileGraph(bench.graph, program, {"pypoplar.races": "elements"}, mode="cost")
+    with pytest.raises(InvalidOption, match="expected 'run' or 'cost'"):
+        compileGraph(bench.graph, program, mode="native")
+
+
+def test_an_executable_is_saved_and_loaded_with_what_it_assumes(tmp_path):
+    bench = Bench()
+    loop, _ = loop_of(bench, RepeatWhileTrue)
+    compileGraph(bench.graph, loop, mode="cost", assumptions=[assume_count(loop, 4)]).save(tmp_path / "priced.npz")
+    engine = Engine(Executable.load(tmp_path / "priced.npz"), mode="cost")
+    engine.load(bench.device)
+    engine.run()
+    assert [step.executions for step in engine.getReport().execution.steps] == [5, 4]
+
+
+def test_messages_are_refused_and_their_bytes_are_there():
+    bench = Bench()
+    x, y = bench.variable("x", [1, 2], tile=0), bench.variable("y", [0, 0], tile=1)
+    (exchange,) = compileGraph(bench.graph, Copy(x, y), mode="cost").exchanges
+    with pytest.raises(ApplicationRuntimeError, match="does not keep the messages"):
+        _ = exchange.messages
+    assert exchange.bytes_received[1] == 8
+    assert "8 bytes" in repr(exchange)
+
+
+def test_the_profile_and_the_summary_say_what_prices_stand_on(tmp_path):
+    bench = Bench()
+    loop, _ = loop_of(bench, RepeatWhileTrue)
+    engine = Engine(bench.graph, loop, mode="cost", assumptions=[assume_count(loop, 4)])
+    engine.load(bench.device)
+    engine.run()
+    report = engine.getReport()
+    save(report, tmp_path / "priced.pop")
+    read = pva.openReport(str(tmp_path / "priced.pop"))
+    assert read.cost == report.cost
+    assert (read.compilation.mode, report.compilation.mode) == ("cost", "cost")
+    out = io.StringIO()
+    engine.printProfileSummary(out)
+    assert "Priced without running." in out.getvalue()
+    assert "assumed: assume_count(RepeatWhileTrue, 4) at " in out.getvalue()
+
+
+def test_a_program_that_does_not_fit_is_refused_as_by_a_run():
+    bench = Bench()
+    x = bench.graph.addVariable(INT, [10**6], "x")
+    bench.graph.setTileMapping(x, 0)
+    with pytest.raises(GraphMemoryAllocationError):
+        Engine(bench.graph, Copy(bench.graph.addHostToDeviceFIFO("x", INT, 10**6), x), mode="cost")
