@@ -27,6 +27,7 @@ from pypoplar import (
     Vertex,
     compileGraph,
     cycleStamp,
+    ipu,
     popops,
 )
 from pypoplar.codelet.codelet import Codelet
@@ -331,6 +332,7 @@ def test_a_partial_write_does_not_define_a_variable_that_is_cut_into_too_many_pa
     bench.graph.setTileMapping(ones, 0)
     partial = Copy(ones.broadcast(count // 2, 0), every_second)
     assert bench.life(Sequence([partial, bench.read(x[:4])]), "x") == "always"
+    assert bench.life(Sequence([partial, bench.read(every_second[:4])]), "x") == "always"
     assert bench.life(Sequence([Copy(ones.broadcast(count, 0), x), partial, bench.read(x[:4])]), "x") == [(1, 4)]
 
 
@@ -356,6 +358,12 @@ def test_an_inout_and_an_output_that_may_not_be_written_are_read(bench):
     marks = bench.vertex((Marks, {"x": bench.source, "y": y[0]}))
     assert bench.life(Sequence([marks, bench.read(y)]), "y") == "always"
     assert bench.life(Sequence([bench.write(y), marks, bench.read(y)]), "y") == [(1, 4)]
+
+
+def test_what_a_named_sequence_writes_is_written_before_what_follows_it(bench):
+    x = bench.variable("x")
+    program = Sequence([Sequence([bench.write(bench.sink), bench.write(x)], name="inner"), bench.write(bench.sink), bench.read(x)])
+    assert bench.life(program, "x") == [(2, 5)]
 
 
 def test_a_life_over_the_back_edge_covers_the_loop(bench):
@@ -746,6 +754,55 @@ class OneOf(MultiVertex):
 
 def test_what_one_branch_or_one_worker_stores_to_is_not_taken_for_what_all_do():
     assert stored_fields(Codelet.of_class(OneOf).typed, 6) == {"shared_by_row": "", "shared_by_element": ""}
+
+
+class StoredAgain(MultiVertex):
+    """Outputs that are stored to by an index or through a row that means something else by then, or only on the way to an end."""
+
+    x: Input[Vector[FLOAT]]
+    one_again: Output[Vector[FLOAT]]
+    of_rows: Output[Vector[FLOAT]]
+    row_of_before: Output[VectorList[FLOAT]]
+    changed_row: Output[VectorList[FLOAT]]
+    shared_by_two_rules: Output[VectorList[FLOAT]]
+    behind_the_end: Output[FLOAT]
+
+    def compute(self, worker):  # noqa: C901, PLR0912 - a loop for each field
+        for i in range(len(self.one_again)):
+            self.one_again[i] = 1.0
+        self.one_again[0] = 2.0
+        for r in range(len(self.row_of_before)):
+            self.of_rows[r] = 1.0
+        row = self.row_of_before[0]
+        for r in range(len(self.row_of_before)):
+            row = self.row_of_before[r]
+        for r in range(len(self.row_of_before)):  # noqa: B007 - its variable is that of the loop before
+            for i in range(len(row)):
+                row[i] = 1.0
+        for r in range(len(self.changed_row)):
+            row = self.changed_row[r]
+            for i in range(len(row)):
+                row[i] = 1.0
+                row = self.changed_row[0]
+        if worker < 3:
+            for r in range(worker, len(self.shared_by_two_rules), 6):
+                row = self.shared_by_two_rules[r]
+                for i in range(len(row)):
+                    row[i] = 1.0
+        else:
+            for r in ipu.worker_range(worker, len(self.shared_by_two_rules)):
+                row = self.shared_by_two_rules[r]
+                for i in range(len(row)):
+                    row[i] = 1.0
+        if self.x[0] > 0.0:
+            self.one_again[0] = 3.0
+        else:
+            return
+        self.behind_the_end = 1.0
+
+
+def test_what_an_index_or_a_row_was_before_and_what_comes_behind_an_end_counts_for_nothing():
+    assert stored_fields(Codelet.of_class(StoredAgain).typed, 6) == {"one_again": "one_again"}
 
 
 class Ramp(Vertex):
