@@ -128,6 +128,7 @@ def test_what_is_changed(source, some):
         "assert x > 3 and y\n",
         "y = zip(a, b, strict=True)\n",
         "@lru_cache(maxsize=4)\ndef f(): ...\n",
+        "@kept\ndef f(): ...\n",
         "@functools.cache\ndef f(): ...\n",
         "T = TypeVar('T', bound=int | str)\n",
         '"""One + two."""\n',

@@ -17,7 +17,7 @@ Point = tuple[int, int]  # line and column
 
 # Arguments that decide about checks, comparisons of objects and kept results only, and decorators that keep them.
 QUIET_KEYWORDS = ("strict", "eq", "maxsize", "stacklevel")
-QUIET_DECORATORS = ("lru_cache", "cache", "once", "overload", "abstractmethod", "final", "override", "public")
+QUIET_DECORATORS = ("lru_cache", "cache", "once", "kept", "overload", "abstractmethod", "final", "override", "public")
 
 
 @frozen
