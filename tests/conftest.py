@@ -1,5 +1,6 @@
 """Settings of all tests: which examples laws draw, without time limits; no options from the outside."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -11,7 +12,7 @@ PROFILE = load_profile()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
-pytest_plugins = ["pytester", "changed_option"]
+pytest_plugins = ["pytester", "changed_option", "collecting_order"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
@@ -25,6 +26,17 @@ def pytest_terminal_summary(terminalreporter, config):
     """Say how a run that draws from a seed is run again, whether it was quiet or not."""
     if PROFILE == "ci":
         terminalreporter.write_line(f"Laws were drawn with HYPOTHESIS_PROFILE=ci {SEED}={config.option.hypothesis_seed}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage meanwhile, and never among what was collected: these are half a million objects that all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 MEASURED = 1  # set of parameters of a test
