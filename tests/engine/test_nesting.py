@@ -9,6 +9,7 @@ import pytest
 from engine_builder import Add, Bench
 
 from pypoplar import BOOL, ControlProgramError, Engine, Executable, SyncType, compileGraph, cycleCount, pva
+from pypoplar.compiler.control import program_walk, usage
 from pypoplar.compiler.control.program_walk import DEEPEST
 from pypoplar.program import (
     Call,
@@ -66,6 +67,7 @@ class Nests:
         return program
 
 
+DEEP = sys.getrecursionlimit() + 500  # what goes down by calls does not come so far
 KINDS = ("Repeat", "then", "else", "Switch", "default", "RepeatWhileTrue", "RepeatWhileFalse", "Call", "cycleCount")
 
 
@@ -84,15 +86,16 @@ def runs(executable, device, mode):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_nest_of_one_kind_runs_in_both_engines(nests, kind):
-    executable = compileGraph(nests.bench.graph, nests.nest([kind], DEEPEST))
+    executable = compileGraph(nests.bench.graph, nests.nest([kind], DEEP))
     assert [runs(executable, nests.bench.device, mode) for mode in ("native", "interpret")] == [1, 1]
 
 
 def test_a_nest_of_all_kinds_is_run_saved_and_reported(nests, tmp_path):
     program = nests.nest(KINDS, DEEPEST)
     graph, device = nests.bench.graph, nests.bench.device
-    content = io.BytesIO()
-    compileGraph(graph, program).save(content)
+    executable, content = compileGraph(graph, program), io.BytesIO()
+    assert runs(executable, device, "interpret") == 1
+    executable.save(content)
     content.seek(0)
     engine = Engine(Executable.load(content))
     engine.load(device)
@@ -119,9 +122,18 @@ def test_a_nest_of_all_kinds_is_run_saved_and_reported(nests, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_nest_that_is_deeper_is_refused_with_the_users_line(nests, kind):
-    with pytest.raises(ControlProgramError, match=rf"programs nest 5,001 deep at <.*{__file__}:\d+>: at most 5,000"):
-        compileGraph(nests.bench.graph, nests.nest([kind], DEEPEST + 1))
+def test_a_nest_of_any_kind_that_is_deeper_is_refused_with_the_users_line(nests, kind, monkeypatch):
+    for module in (program_walk, usage):
+        monkeypatch.setattr(module, "DEEPEST", 50)
+    compileGraph(nests.bench.graph, nests.nest([kind], 50))
+    with pytest.raises(ControlProgramError, match=rf"programs nest 51 deep at <.*{__file__}:\d+>: at most 50 "):
+        compileGraph(nests.bench.graph, nests.nest([kind], 51))
+
+
+@pytest.mark.parametrize("kinds", [("then",), KINDS], ids=["within a program", "through functions"])
+def test_a_nest_is_refused_beyond_5000(nests, kinds):
+    with pytest.raises(ControlProgramError, match=rf"programs nest 5,001 deep at <.*{__file__}:\d+>: at most 5,000 "):
+        compileGraph(nests.bench.graph, nests.nest(kinds, DEEPEST + 1))
 
 
 def test_a_function_counts_where_it_is_called(nests):

@@ -250,7 +250,7 @@ def vertices(mode: Any) -> None:
             step = bench.execute(Increment, 3, values=x.flatten())
             engine = bench.engine([Execute(compute_set), step], mode, {"pypoplar.cycle_limit": 0, **checks})
             engine.setPrintStream(io.StringIO())
-            interrupted(lambda: engine.run(0))
+            interrupted(lambda: engine.run(0), 0.02)
             engine.load()
             engine.run(1)
             assert (engine.readTensor("x") == 2).all()
