@@ -18,6 +18,7 @@ sys.path.insert(0, str(HERE.parent / "tests" / "helpers"))
 
 from floors import FLOOR, LATE, House, room  # noqa: E402 (what the tests hold)
 
+HOUSE = House(HERE.parent / "pypoplar")  # what it imports is read once
 PAGE = HERE / "how-it-works.md"
 PICTURE = HERE / "pictures" / "rooms.svg"
 BEGINNING, END = "<!-- Made by docs/rooms.py from the imports; a test compares them. -->\n", "<!-- The end of what is made. -->\n"
@@ -104,7 +105,7 @@ def rows(below: dict[str, set[str]]) -> list[list[str]]:
 def imports() -> dict[str, set[str]]:
     """What each room imports of others; methods that hand their object up are no floors."""
     below: dict[str, set[str]] = {name: set() for name in FLOOR}
-    for module, target, _ in House(HERE.parent / "pypoplar").arrows:
+    for module, target, _ in HOUSE.arrows:
         upper, lower = room(module), room(target)
         if (module, target) not in LATE and upper != lower and upper is not None and lower is not None:
             below[upper].add(lower)
