@@ -8,9 +8,11 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from pypoplar.extras import install_command as _install_command
+from pypoplar.poptorch.importing import importing as _importing
 
 try:
-    import torch as _torch
+    with _importing("torch", "PyTorch"):
+        import torch as _torch
 except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise  # a part of PyTorch that is missing is told by itself
@@ -29,6 +31,9 @@ if tuple(map(int, _torch.__version__.split(".")[:2])) > tuple(map(int, NEWEST_TO
         RuntimeWarning,
         stacklevel=2,
     )
+
+with _importing("pypoplar.poptorch.executor", "PyTorch's capture and the libraries"):
+    from pypoplar.poptorch.executor import PoplarExecutor  # and with it nearly all that follows
 
 from pypoplar.errors import PoplarError as Error
 from pypoplar.poptorch import enums, optim, options, profiling
@@ -53,7 +58,6 @@ from pypoplar.poptorch.enums import (
     SyncPattern,
     VariableRetrievalMode,
 )
-from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.executor.compile_hooks import registerPostCompileHook, registerPreCompileHook
 from pypoplar.poptorch.hardware import RecoverableError, UnrecoverableError, ipuHardwareIsAvailable, ipuHardwareVersion
 from pypoplar.poptorch.inner_names import (
