@@ -99,6 +99,8 @@ def bounds(offset: int, shape: Shape, strides: Shape) -> tuple[int, int]:
 
 def surely_distinct(shape: Shape, strides: Shape) -> bool:
     """True where no element can occur twice: each stride jumps over all that the smaller ones reach. False decides nothing."""
+    if len(shape) <= 1:  # most views of which there are very many
+        return not shape or shape[0] <= 1 or strides[0] != 0
     reach = 0
     for step, extent in sorted((abs(step), extent) for extent, step in zip(shape, strides, strict=True) if extent > 1):
         if step <= reach:

@@ -7,6 +7,7 @@ small number, and the readable `Location` is made only when somebody asks for it
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from types import CodeType, FrameType
@@ -15,6 +16,7 @@ from pypoplar.codelet.ir.terms import Location
 from pypoplar.tracebacks import is_ours
 
 _INSIDE = -1
+_file_is_ours = functools.lru_cache(1024)(is_ours)  # each program asks it of some frames, of the same few files
 
 
 def location_of(code: CodeType, instruction: int) -> Location:
@@ -71,7 +73,7 @@ class LocationTable:
 def caller_location(made: object = None) -> Location:
     """The nearest line outside pypoplar that led here; the constructor of what is `made` is none, wherever its class is from."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (is_ours(frame.f_code.co_filename) or _constructs(frame, made)):
+    while frame.f_back is not None and (_file_is_ours(frame.f_code.co_filename) or _constructs(frame, made)):
         frame = frame.f_back
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 

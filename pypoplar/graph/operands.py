@@ -83,7 +83,8 @@ def _surely_apart(one: Tensor, other: Tensor) -> bool:
     """True where all elements of one lie before all of the other; False decides nothing."""
     if one._strides is None or other._strides is None or not one.numElements():
         return False
-    (low, high), (begin, end) = (strides.bounds(view._offset, view._shape, view._strides or ()) for view in (one, other))
+    low, high = strides.bounds(one._offset, one._shape, one._strides)
+    begin, end = strides.bounds(other._offset, other._shape, other._strides)
     return high <= begin or end <= low
 
 

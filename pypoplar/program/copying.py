@@ -10,6 +10,8 @@ from pypoplar.program.base import Nothing, Program
 from pypoplar.tracebacks import public
 from pypoplar.types import INT, UNSIGNED_INT
 
+_NOTHING = Nothing()  # one for all: programs may have hundreds of thousands of copies
+
 
 @public
 class Copy(Program):
@@ -111,13 +113,14 @@ class Copy(Program):
             )
 
     def reads(self) -> tuple[Tensor, ...]:
-        return tuple(end for end in (self.source, self.offset) if isinstance(end, Tensor))
+        source = (self.source,) if isinstance(self.source, Tensor) else ()
+        return (*source, self.offset) if isinstance(self.offset, Tensor) else source
 
     def writes(self) -> tuple[Tensor, ...]:
         return (self.destination,) if isinstance(self.destination, Tensor) else ()
 
     def contains(self) -> Nothing:
-        return Nothing()
+        return _NOTHING
 
 
 @public
@@ -153,7 +156,7 @@ class WriteUndef(Program):
         return (self.tensor,)
 
     def contains(self) -> Nothing:
-        return Nothing()
+        return _NOTHING
 
     def detail(self) -> str:
         return self.tensor.getDebugStr()

@@ -95,6 +95,8 @@ class _Walk:
     def _walk(self, program: Program, operations: Operations) -> Calls[None]:
         """Append what a program does to `operations`."""
         effects = self._effects_of(program)
+        if self._performs(program, effects, operations):
+            return
         if isinstance(program, Sequence):
             yield self._sequence(program, effects, operations)
             return
@@ -102,14 +104,8 @@ class _Walk:
         position = self._next()
         reads, writes = effects.reads, effects.writes
         match contents := effects.contents:
-            case Nothing():
-                self._happens(position, program, When.BEGINS, Access(reads, writes))
-                operations.append(Perform(program, effects, position))
-                return
-            case Vertices(compute_set):
-                self._happens(position, program, When.BEGINS, Access(reads, writes, compute_set.getId()))
-                operations.append(Perform(program, effects, position, compute_set.getId()))
-                return
+            case Nothing() | Vertices():
+                raise AssertionError("what has no parts is performed")
             case Calling(function):
                 self._happens(position, program, When.BEGINS, Access(reads))
                 self._called[function.number] = function
@@ -126,6 +122,18 @@ class _Walk:
                 assert_never(contents)
         if writes:
             operations.append(self._moment(program, When.ENDS, Access(writes=writes)))
+
+    def _performs(self, program: Program, effects: Effects, operations: Operations) -> bool:
+        """Append a program without parts; False for one with parts."""
+        contents = effects.contents
+        if isinstance(program, Sequence) or not isinstance(contents, Nothing | Vertices):
+            return False
+        compute_set = contents.compute_set.getId() if isinstance(contents, Vertices) else NO_COMPUTE_SET
+        self.kinds.setdefault(type(program), program)
+        position = self._next()
+        self._happens(position, program, When.BEGINS, Access(effects.reads, effects.writes, compute_set))
+        operations.append(Perform(program, effects, position, compute_set))
+        return True
 
     def _effects_of(self, program: Program) -> Effects:
         """What a program says of itself; it is asked once, wherever it stands."""
@@ -167,7 +175,9 @@ class _Walk:
         inside: Operations = [] if sequence.name else operations
         self._enter(sequence)
         for part in contents.parts:
-            yield self._walk(part.program, inside)
+            program = part.program
+            if not self._performs(program, self._effects_of(program), inside):  # most of thousands, and a call is dear
+                yield self._walk(program, inside)
         self._leave(sequence)
         if sequence.name:
             operations.append(Group(sequence, effects, NO_POSITION, (Line(tuple(inside)),)))
@@ -228,7 +238,8 @@ class _Walk:
         if not access.reads and not access.writes and access.compute_set == NO_COMPUTE_SET:
             return
         key = id(program), when
-        if key not in self._access_of:
-            self._access_of[key] = len(self.accesses)
+        number = self._access_of.get(key)
+        if number is None:
+            number = self._access_of[key] = len(self.accesses)
             self.accesses.append(access)
-        self.access_at[position] = self._access_of[key]
+        self.access_at[position] = number

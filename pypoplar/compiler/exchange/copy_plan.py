@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-
 import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, offsets, sorting_order
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
 from pypoplar.compiler.exchange.pieces import chosen, continue_each_other, end_to_end, joined, joined_where, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, CopyShares, Homes, Pieces
@@ -43,13 +41,14 @@ class CopyPieces:
         return CopyPieces(chosen(self.pieces, which), self.variable[which], self.copy[which])
 
 
-def copy_pieces(homes: Homes, sources: Sequence[ElementRuns], targets: Sequence[ElementRuns]) -> CopyPieces:
+def copy_pieces(homes: Homes, sources: ViewRuns, targets: ViewRuns) -> CopyPieces:
     """What copies of the elements of each source into those of its target move. An element that is its own target does not."""
-    for source, target in zip(sources, targets, strict=True):
-        if source.elements() != target.elements():
-            raise TensorShapeError(f"cannot copy {source.elements()} elements into {target.elements()}")
-    elements = offsets([source.elements() for source in sources])
-    sides = _Views.of(sources), _Views.of(targets)
+    sides = sources, targets
+    taken, given = (side.elements_of_each() for side in sides)
+    uneven = np.flatnonzero(taken != given)
+    if len(uneven):
+        raise TensorShapeError(f"cannot copy {taken[uneven[0]]} elements into {given[uneven[0]]}")
+    elements = offsets(taken)
     parts = max(1, sum(side.strands() for side in sides) // CUT_AT_ONCE)
     bounds = np.linspace(0, elements[-1], parts + 1).astype(np.int64)
     cuts = (
@@ -84,8 +83,8 @@ def _as_one(values: list[Int64s]) -> Int64s:
 def plan_copies(
     graph: FrozenGraph,
     homes: Homes,
-    sources: Sequence[ElementRuns],
-    targets: Sequence[ElementRuns],
+    sources: ViewRuns,
+    targets: ViewRuns,
     machine: Int64s | None = None,
     *,
     shares: bool = True,
@@ -97,12 +96,12 @@ def plan_copies(
     exchange, and no two of them may touch a byte that either writes. What each has in it is only said if `shares` are wanted.
     """
     tiles = graph.tiles
-    number = np.arange(len(sources)) if machine is None else machine
+    number = np.arange(sources.views) if machine is None else machine
     moved = copy_pieces(homes, sources, targets)
     shared = None
     if machine is not None and shares:
         remote = moved.chosen(moved.pieces.source_tile != moved.pieces.target_tile)
-        shared = share_out(_transfers(remote), remote.copy, len(sources))
+        shared = share_out(_transfers(remote), remote.copy, sources.views)
     machines = int(number[-1]) + 1
     if machines > 1:
         moved = evolve(moved, pieces=_on_machines(moved.pieces, number[moved.copy] * tiles))
@@ -141,56 +140,11 @@ def _joined_by_copy(moved: CopyPieces) -> tuple[Pieces, Int64s, Int64s]:
 
 def lay_out(homes: Homes, runs: ElementRuns) -> Side:
     """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
-    views = _Views.of([runs])
+    views = ViewRuns.joined([runs])
     return _lay_out(homes, views, 0, views.elements)
 
 
-@frozen(eq=False)
-class _Views:
-    """The runs of views, one after the other."""
-
-    view: Int64s  # of each run, rising
-    start: Int64s
-    count: Int64s
-    step: Int64s
-
-    @staticmethod
-    def of(views: Sequence[ElementRuns]) -> _Views:
-        view = np.repeat(np.arange(len(views)), [len(runs.start) for runs in views])
-        return _Views(view, *(np.concatenate([getattr(runs, column) for runs in views]) for column in ("start", "count", "step")))
-
-    @property
-    def elements(self) -> int:
-        return int(self.count.sum())
-
-    def strands(self) -> int:
-        """How many stretches of consecutive elements there are at most."""
-        return int(np.where(self.step == 1, 1, self.count).sum())
-
-    def parts(self, bounds: Int64s) -> list[tuple[_Views, int, int]]:
-        """What lies between two bounds each, counted in elements: the runs there, and the bounds."""
-        if len(bounds) == 2:
-            return [(self, 0, int(bounds[1]))]
-        full = self.count > 0
-        place = offsets(self.count[full])
-        cuts = distinct(np.concatenate((place[:-1], bounds[:-1])))
-        run = np.searchsorted(place, cuts, "right") - 1
-        step = self.step[full][run]
-        start = self.start[full][run] + (cuts - place[run]) * step
-        runs = _Views(self.view[full][run], start, np.diff(cuts, append=place[-1]), step)
-        first = np.append(np.searchsorted(cuts, bounds[:-1]), len(cuts)).tolist()
-        return [
-            (runs.between(*ends), *of_part)
-            for ends, of_part in zip(itertools.pairwise(first), itertools.pairwise(bounds.tolist()), strict=True)
-        ]
-
-    def between(self, first: int, last: int) -> _Views:
-        """Some of the runs."""
-        part = slice(first, last)
-        return _Views(self.view[part], self.start[part], self.count[part], self.step[part])
-
-
-def _lay_out(homes: Homes, views: _Views, first: int, last: int) -> Side:
+def _lay_out(homes: Homes, views: ViewRuns, first: int, last: int) -> Side:
     """The elements of views, one after the other, which are those from `first` up to `last`; no stretch belongs to two of them."""
     strands = ordered_strands(views.view, views.start, views.count, views.step)
     place = offsets(strands.length)[:-1]

@@ -70,7 +70,13 @@ def _cut(run: CopyRun, latest: Sequence[int], options: EngineOptions) -> Iterato
     """The steps of a run, each as long as it may be. `latest` is the last copy before each on which it depends, or less than 0."""
     begin = size = 0
     streams: set[str] = set()
+    between_tensors = run.kind is CopyKind.TENSORS
     for number, placed in enumerate(run.copies):
+        if between_tensors:  # which nothing but dependence cuts
+            if latest[number] >= begin < number:
+                yield MergedCopies(run.kind, run.copies[begin:number])
+                begin = number
+            continue
         stream, tensor = _stream_of(placed.copy), _tensor(placed.copy)
         bytes = tensor.numElements() * tensor.elementType().size
         alone = stream is not None and (stream in streams or size + bytes > options.merged_stream_bytes)

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.exchange.copy_plan import plan_copies
 from pypoplar.compiler.exchange.exchange_costs import (
     ExchangeCost,
@@ -81,7 +82,8 @@ class PlannedCopies:
         tiles, machines = self.graph.tiles, len(steps)
         copies = [copy for step in steps for copy in step]
         machine = np.repeat(np.arange(machines), [len(step) for step in steps])
-        sources, targets = ([end.runs() for end in side] for side in zip(*map(_ends, copies), strict=True))
+        ends = [_ends(copy) for copy in copies]
+        sources, targets = (ViewRuns.of(pair[side] for pair in ends) for side in range(2))
         shared = machine if len(copies) > machines else None
         plan = plan_copies(self.graph, self.homes, sources, targets, shared, shares=self._needs_shares(steps))
         pieces, messages = plan.pieces, plan.account.messages

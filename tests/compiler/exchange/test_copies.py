@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +17,7 @@ from passes_builder import Builder, all_used, frozen_runs
 from passes_simulator import Tiles, element
 
 from pypoplar import IPUModel, Target
+from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.exchange import copy_plan, message_account
 from pypoplar.compiler.exchange.copy_plan import _as_one, plan_copies
 from pypoplar.compiler.exchange.exchange_costs import pieces_within, price_exchanges, rearrange_cycles
@@ -67,10 +69,14 @@ def tiles_of(draw: Any, size: int) -> list[int]:
     return where[:size]
 
 
+def views(ids: Sequence[Any]) -> ViewRuns:
+    return ViewRuns.joined([frozen_runs(own) for own in ids])
+
+
 def done(builder: Builder, source: Any, target: Any) -> tuple[Tiles, CopyPlan]:
     graph = builder.freeze()
     homes = place_variables(graph, all_used(graph))
-    plan = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
+    plan = plan_copies(graph, homes, views([source]), views([target]))
     tiles = Tiles(homes, np.zeros(builder.tiles, int))
     tiles.move(plan.pieces)
     return tiles, plan
@@ -209,10 +215,10 @@ def test_copies_are_planned_and_priced_together_as_each_alone(ipus: int, made: t
     model = IPUModel()
     model.numIPUs, model.tilesPerIPU = ipus, 4 // ipus
     target = model.createDevice().getTarget()
-    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    sources, targets = (views([pair[side] for pair in pairs]) for side in range(2))
     together = plan_copies(graph, homes, sources, targets)
-    for number, (source, to) in enumerate(zip(sources, targets, strict=True)):
-        alone = plan_copies(graph, homes, [source], [to])
+    for number, (source, to) in enumerate(pairs):
+        alone = plan_copies(graph, homes, views([source]), views([to]))
         assert described(target, together, number, len(pairs)) == described(target, alone, 0, 1)
 
 
@@ -236,13 +242,13 @@ def test_copies_on_one_machine_are_one_exchange_in_which_each_has_its_share(made
     builder, pairs, machine = made
     graph = builder.freeze()
     homes = place_variables(graph, all_used(graph))
-    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    sources, targets = (views([pair[side] for pair in pairs]) for side in range(2))
     plan = plan_copies(graph, homes, sources, targets, machine)
     assert plan.shares is not None
     for number in range(machine[-1] + 1):
         own = np.flatnonzero(machine == number)
         source, target = (np.concatenate([pairs[copy][side] for copy in own]) for side in range(2))
-        whole = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
+        whole = plan_copies(graph, homes, views([source]), views([target]))
         told = plan.account.messages["destination"] // 4 == number
         rows = plan.account.messages[told]
         assert [(row[0] - 4 * number, row[1] - 4 * number, *row.tolist()[2:]) for row in rows] == whole.account.messages.tolist()
@@ -253,7 +259,7 @@ def test_copies_on_one_machine_are_one_exchange_in_which_each_has_its_share(made
         ):
             assert bytes[4 * number : 4 * number + 4].tolist() == expected.tolist()
     for copy, (source, target) in enumerate(pairs):
-        alone = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
+        alone = plan_copies(graph, homes, views([source]), views([target]))
         assert plan.shares.messages[plan.shares.copy == copy].tolist() == alone.account.messages.tolist()
         assert plan.shares.bytes_sent[copy] == alone.account.bytes_sent.sum()
         arrives = alone.pieces.source_tile != alone.pieces.target_tile
@@ -266,7 +272,7 @@ def test_copies_that_are_planned_part_by_part_have_the_same_plan(made: Any, size
     builder, pairs, machine = made
     graph = builder.freeze()
     homes = place_variables(graph, all_used(graph))
-    ends = [frozen_runs(source) for source, _ in pairs], [frozen_runs(target) for _, target in pairs]
+    ends = views([source for source, _ in pairs]), views([target for _, target in pairs])
     for machines in (None, machine):
         whole = plan_copies(graph, homes, *ends, machines)
         with patch.object(copy_plan, "CUT_AT_ONCE", size), patch.object(message_account, "AT_ONCE", size):
@@ -285,7 +291,7 @@ def test_copies_on_one_machine_put_every_element_in_its_place(made: Any) -> None
     builder, pairs, _ = made
     graph = builder.freeze()
     homes = place_variables(graph, all_used(graph))
-    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    sources, targets = (views([pair[side] for pair in pairs]) for side in range(2))
     plan = plan_copies(graph, homes, sources, targets, np.zeros(len(pairs), np.int64), shares=False)
     assert plan.shares is None
     tiles = Tiles(homes, np.zeros(builder.tiles, int))
