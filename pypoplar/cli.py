@@ -125,13 +125,14 @@ def _copy(chosen: resources.Tutorial, directory: Path) -> None:
 def docs(show_traceback: bool, stay: bool) -> None:
     """Open the documents of this version in the browser: guides, tutorials, the reference. No network is needed.
 
-    They are made the first time, which takes up to two minutes and needs what the extra `docs` installs.
+    They are made the first time, which takes one to two minutes (some 80 s of processor time) and needs what
+    the extra `docs` installs.
     """
     from pypoplar import documents  # only this command needs it
 
     with _short_errors(show_traceback):
         if not documents.place().is_dir():
-            click.echo("making the pages; the first time this takes up to two minutes", err=True)
+            click.echo("making the pages; the first time this takes one to two minutes, 80 s of processor time", err=True)
         page = _made_page() if progress.wanted("auto") else documents.start_page()
     click.echo(escaped(str(page)))
     if not stay:
