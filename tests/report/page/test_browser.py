@@ -518,6 +518,70 @@ def test_no_tab_is_cut_at_the_width_of_a_desktop(window, page):
         window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_icons_of_a_plot_do_not_touch_on_a_phone(window, page):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        window.open(page)
+        window.tab("memory")
+        tops = "Array.from(document.querySelectorAll('#panel-memory .modebar-btn'), (one) => one.getBoundingClientRect())"
+        apart = window.run(f"const all = {tops}; return all.slice(1).map((one, place) => one.top - all[place].bottom)")
+        assert len(apart) > 2
+        assert min(apart) >= 6
+    finally:
+        window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_no_plot_offers_to_send_its_data_to_another_host(opened):
+    opened.tab("memory")
+    titles = opened.run("return [...document.querySelectorAll('.modebar-btn')].map((one) => one.dataset.title)")
+    assert "Zoom in" in titles
+    assert [title for title in titles if "share" in title.lower() or "cloud" in title.lower()] == []
+
+
+def press(window, label):
+    window.run(
+        "[...document.querySelectorAll('#panel-trace button')].find((one) => one.textContent === arguments[0]).click()", label
+    )
+
+
+def sees(window, begin, end):
+    drawn = "document.querySelector('#panel-trace canvas').dataset"
+    window.until(f"Number({drawn}.from) === arguments[0] && Number({drawn}.to) === arguments[1]", begin, end)
+    return True
+
+
+@pytest.fixture
+def looped(show):
+    """Once a step, then three rounds of two, in which the last of them runs twice in the second round."""
+    steps = [compute(name, number, [100] * 4, times=4) for number, name in enumerate(("once", "outer", "inner"))]
+    return show(
+        report(*steps, trace=events((0, 100), (1, 40), (2, 60), (1, 40), (2, 30), (2, 50), (1, 40), (2, 20))), fragment="#trace"
+    )
+
+
+def test_a_button_shows_one_iteration_of_a_loop_and_another_one_the_next(looped):
+    press(looped, "One iteration")
+    assert sees(looped, 100, 200)
+    press(looped, "Next iteration")
+    assert sees(looped, 200, 320)
+    press(looped, "Next iteration")
+    assert "This step is not executed again." in looped.text("#panel-trace .chosen")
+
+
+def test_the_chosen_event_says_which_loop_an_iteration_is_of(looped):
+    looped.tab("trace", "?event=4")
+    press(looped, "One iteration")
+    assert sees(looped, 240, 270)
+
+
+def test_a_run_without_loops_says_so(show):
+    steps = [compute(name, number, [100] * 4) for number, name in enumerate("ab")]
+    window = show(report(*steps, trace=events((0, 100), (1, 100))), fragment="#trace")
+    press(window, "One iteration")
+    assert "No step in view is executed again." in window.text("#panel-trace .chosen")
+
+
 def test_names_break_behind_separators(show):
     window = show(report(compute("layer1/conv_fwd", 0, [200] * 4)), fragment="#steps")
     cell = "return [...document.querySelectorAll('#panel-steps td')].find((one) => one.textContent === 'layer1/conv_fwd').innerHTML"

@@ -23,6 +23,9 @@ page.axis = (title, more = {}) => ({
   ...more,
 });
 
+// Buttons of Plotly's that a plot does without: "Share chart" would send the user's data to another host.
+const WITHOUT = ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "sendChartToCloud", "editInChartStudio"];
+
 // A figure with a plot in it. Call `await figure.draw(traces, layout)` once it is in the document.
 page.figure = (caption, size = "") => {
   const box = page.element("div", { class: `plot ${size}`, role: "img", "aria-label": caption });
@@ -51,7 +54,7 @@ page.figure = (caption, size = "") => {
         legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
         ...layout,
       },
-      { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] },
+      { responsive: true, displaylogo: false, modeBarButtonsToRemove: WITHOUT },
     );
     box.dataset.drawn = "true";
   };

@@ -79,6 +79,18 @@ page.tileShare = (step, phase, tile) => {
   return values && step.whole[phase] ? Math.min(1, values[tile] / step.whole[phase]) : step.evenly[phase];
 };
 
+// A round of a loop: from the first event between `first` and `last` whose step comes again to where it does; null where none does.
+page.iteration = (model, first, last) => {
+  const tried = new Set();
+  for (let event = first; event < last; event++) {
+    const step = model.step[event];
+    const next = tried.has(step) ? -1 : model.step.indexOf(step, event + 1);
+    tried.add(step);
+    if (next >= 0) return { event, next, from: model.begin[event], to: model.begin[next] };
+  }
+  return null;
+};
+
 // The first event that ends after `cycle`.
 page.eventAt = (model, cycle) => {
   let low = 0;

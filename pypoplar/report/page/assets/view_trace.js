@@ -24,6 +24,7 @@ if (page.data.kind === "report") {
     let table;
     let chosen;
     let arrived; // the view that the address asked for
+    let round; // the iteration that was shown last
     const button = (label, act, words) => page.element("button", { type: "button", title: words, onclick: () => act() }, label);
     const names = runs.numbers.map((one) => [String(one), `${one}: ${page.named(execution.runs[one]?.name)}`]);
     panel.append(
@@ -35,6 +36,8 @@ if (page.data.kind === "report") {
         button("Zoom out", () => trace.zoom(2), "wheel, or -"),
         button("Fewer tiles", () => trace.zoomTiles(0.5), "shift and wheel, or page up"),
         button("More tiles", () => trace.zoomTiles(2), "shift and wheel, or page down"),
+        button("One iteration", () => iterate(false), "from the chosen event, or the first in view, until its step comes again"),
+        button("Next iteration", () => iterate(true), "until the step of the last one comes again"),
         button("Whole run", () => trace.reset(), "double click, or 0"),
       ),
       page.element(
@@ -80,6 +83,23 @@ if (page.data.kind === "report") {
       await show(page.parameters());
     }
 
+    // Show one round of a loop: the step of the chosen event says which loop is meant.
+    function iterate(onwards) {
+      const asked = Number(page.parameters().event ?? NaN);
+      const view = trace.view();
+      let span = [page.eventAt(model, view.from), page.eventAt(model, view.to - 1) + 1];
+      if (onwards && round) span = [round.next, round.next + 1];
+      else if (model.step[asked] !== undefined) span = [asked, asked + 1];
+      const found = page.iteration(model, ...span);
+      if (!found) {
+        const none = span[1] - span[0] === 1 ? "This step is not executed again." : "No step in view is executed again.";
+        chosen.replaceChildren(none);
+        return;
+      }
+      round = found;
+      trace.set({ ...view, from: found.from, to: found.to });
+    }
+
     function inWhole({ from, to, first, last }) {
       return { from: Math.round(from), to: Math.round(to), first, last };
     }
@@ -100,6 +120,7 @@ if (page.data.kind === "report") {
 
     async function show(asked) {
       shownRun = runOf(asked);
+      round = null;
       model = await runs.load(shownRun);
       table = page.element("div");
       chosen = page.element("p", { class: "chosen", "aria-live": "polite" });
