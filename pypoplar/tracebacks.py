@@ -124,7 +124,11 @@ def cut_all(error: BaseException) -> None:
 def _shorten(error: BaseException, hidden: int, keep: int) -> None:
     """Without the first `hidden` entries, and all but `keep` entries of ours that follow below them."""
     entries = _entries(error.__traceback__)[hidden:]
-    if not entries or os.environ.get(ENVIRONMENT) or not _means_the_user(error, entries):
+    if os.environ.get(ENVIRONMENT):
+        return
+    if not entries and isinstance(error, TypeError):  # arguments that are not those of the function: it was not entered
+        error.__traceback__ = None
+    if not entries or not _means_the_user(error, entries):
         return
     error.__traceback__ = _linked(entries, keep)
     for reason in _reasons(error):

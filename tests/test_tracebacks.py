@@ -327,3 +327,16 @@ def test_public_functions_keep_their_names_signatures_and_words():
 @pytest.mark.parametrize("function", [Graph.addVertex, Graph.connect, Graph.setTileMapping, Tensor.__getitem__, Tensor.slice])
 def test_what_is_called_for_every_vertex_is_called_without_another_call_between(function):
     assert not hasattr(function, "__wrapped__")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda: testing.run_vertex(1, x=3), lambda: popops.add(1), lambda: Graph(a=3), lambda: Bench().graph.addVariable(bad=1)],
+    ids=["a function of testing", "a library's", "a constructor", "a method"],
+)
+def test_arguments_that_a_function_does_not_have_are_shown_at_the_users_line_alone(call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert files
+    assert [file for file in files if is_ours(file)] == []
