@@ -10,9 +10,10 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import opens, ragged
+from pypoplar.arrays.groups import counted, offsets, opens, ragged
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.memory_blocks import rounded_up
+from pypoplar.compiler.memory.sharing_sweeps import place_parts
 
 MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
 MOST_PLACES = 1 << 22  # parts of tiles that are placed together
@@ -64,21 +65,9 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, alignment: Int64s, liven
     first = np.flatnonzero(opens(tile))
     count = np.diff(np.append(first, len(tile)))
     leader = _leaders(first, count, variable[order], size[order], alignment[order])
-    lives = life_ranges(liveness)
     alone = np.flatnonzero(leader == np.arange(len(first)))
-    alone = alone[np.argsort(-count[alone], kind="stable")]
-    begin = 0
-    while begin < len(alone):
-        most = int(count[alone[begin]])
-        end = begin + max(MOST_PLACES // most, 1)
-        together = alone[begin:end]
-        inside = ragged(np.zeros(len(together), np.int64), count[together])
-        entry = order[ragged(first[together], count[together])]
-        row = np.repeat(np.arange(len(together)), count[together])
-        variables, sizes, alignments = (np.zeros((len(together), most), np.int64) for _ in range(3))
-        variables[row, inside], sizes[row, inside], alignments[row, inside] = variable[entry], size[entry], alignment[entry]
-        offset[entry] = _place(variables, sizes, alignments, count[together], lives)[row, inside]
-        begin = end
+    entry = order[ragged(first[alone], count[alone])]
+    offset[entry] = _placed(count[alone], variable[entry], size[entry], alignment[entry], life_ranges(liveness))
     follower = np.flatnonzero(leader != np.arange(len(first)))
     mine = ragged(first[follower], count[follower])
     offset[order[mine]] = offset[order[ragged(first[leader[follower]], count[follower])]]
@@ -99,6 +88,36 @@ def _leaders(begins: Int64s, count: Int64s, variable: Int64s, size: Int64s, alig
     alike &= np.logical_and.reduceat(same, begins)
     leaders: Int64s = np.where(alike, leader, np.arange(len(begins)))
     return leaders
+
+
+def _placed(count: Int64s, variable: Int64s, size: Int64s, alignment: Int64s, lives: LifeRanges) -> Int64s:
+    """Offsets of the parts of tiles in the order in which they get their places, `count` of each tile."""
+    code = place_parts.code(len(variable))
+    if code is None:
+        return placed_by_table(count, variable, size, alignment, lives)
+    offset, behind = np.empty(len(variable), np.int64), np.empty(len(variable), np.int64)
+    begin, end = lives.begin.ravel(), lives.end.ravel()
+    code(offsets(count), variable, size, alignment, begin, end, lives.begin.shape[1], offset, behind)
+    return offset
+
+
+def placed_by_table(count: Int64s, variable: Int64s, size: Int64s, alignment: Int64s, lives: LifeRanges) -> Int64s:
+    """The same without a sweep: tiles are the rows of a table, which take their steps as one."""
+    offset = np.zeros(len(variable), np.int64)
+    first = offsets(count)
+    tiles = np.argsort(-count, kind="stable")
+    begin = 0
+    while begin < len(tiles):
+        most = int(count[tiles[begin]])
+        together = tiles[begin : begin + max(MOST_PLACES // most, 1)]
+        inside = counted(count[together])
+        entry = ragged(first[together], count[together])
+        row = np.repeat(np.arange(len(together)), count[together])
+        variables, sizes, alignments = (np.zeros((len(together), most), np.int64) for _ in range(3))
+        variables[row, inside], sizes[row, inside], alignments[row, inside] = variable[entry], size[entry], alignment[entry]
+        offset[entry] = _place(variables, sizes, alignments, count[together], lives)[row, inside]
+        begin += len(together)
+    return offset
 
 
 def _place(variable: Int64s, size: Int64s, alignment: Int64s, count: Int64s, lives: LifeRanges) -> Int64s:
