@@ -111,8 +111,12 @@ class MappingTable:
                 self._log.extend((begin, begin + shape[0], tile))
                 return
             if len(shape) == 2 and steps[1] == 1 and shape[0] <= _FEW_ROWS and shape[1]:
-                for row in range(shape[0]):
-                    self._log.extend((begin + row * steps[0], begin + row * steps[0] + shape[1], tile))
+                step, (count, length) = steps[0], shape
+                rows = array("q", (begin, begin + length, tile)) * count
+                for place in range(3, 3 * count, 3):  # one list for all rows, which takes less than one for each
+                    begin += step
+                    rows[place], rows[place + 1] = begin, begin + length
+                self._log.extend(rows)
                 return
         runs = tensor._run_list().unit_steps()
         self._append(runs.start, runs.start + runs.count, np.full(len(runs), tile))

@@ -374,7 +374,24 @@ class Tensor(WithoutValues, ShownInNotebooks):
         plain = begin.__class__ is int and end.__class__ is int and dimension == 0
         if plain and len(shape) == 1 and steps is not None and 0 <= begin <= end <= shape[0]:
             return self._strided(self._offset + begin * steps[0], (end - begin,), steps)
+        if begin.__class__ is list and end.__class__ is list and steps is not None and dimension.__class__ is int:
+            cut = self._cut(steps, begin, end)
+            if cut is not None:
+                return cut
         return self._sliced(begin, end, dimension)
+
+    def _cut(self, steps: Shape, begins: list[int], ends: list[int]) -> Tensor | None:
+        """A strided view cut in its first dimensions; None where that is not as usual."""
+        if not len(begins) == len(ends) <= len(self._shape):
+            return None
+        offset, shape = self._offset, list(self._shape)
+        for dimension, begin in enumerate(begins):
+            end = ends[dimension]
+            if begin.__class__ is not int or end.__class__ is not int or not 0 <= begin <= end <= shape[dimension]:
+                return None
+            offset += begin * steps[dimension]
+            shape[dimension] = end - begin
+        return self._strided(offset, tuple(shape), steps)
 
     @slow_path
     def _sliced(self, begin: Any, end: Any, dimension: int | SequenceOf[int]) -> Tensor:

@@ -212,6 +212,27 @@ def test_a_scalar_field_takes_one_element_of_any_rank(graph, x, compute):
     assert [ids for *_, ids in edges_of(graph)] == [[8]] * 4
 
 
+@pytest.mark.parametrize("rows", [1, 2, 7, 64, 65])
+@pytest.mark.parametrize("view", [
+    lambda t, a: (t.slice([2, 1], [len(a) - 1, 4]), a[2:-1, 1:4]),
+    lambda t, a: (t.reverse(0).slice(3, len(a)), a[::-1][3:]),
+    lambda t, a: (t[1].expand([0]).broadcast(len(a) - 3, 0), np.repeat(a[1:2], len(a) - 3, 0)),
+])  # fmt: skip
+def test_rows_of_any_matrix_are_edges_and_are_mapped_as_they_lie(graph, compute, rows, view):
+    y = graph.addVariable(FLOAT, [rows + 3, 6], "y")
+    first = graph.freeze().variables.first[-2]
+    matrix, elements = view(y, first + np.arange((rows + 3) * 6).reshape(-1, 6))
+    graph.addVertex(compute, "Mixed", {"rows": matrix})
+    assert [(edge[2], edge[4]) for edge in edges_of(graph)] == list(enumerate(elements.tolist()))
+    graph.setTileMapping(y, 1)
+    graph.setTileMapping(matrix, 3)
+    mapping = graph.freeze().mapping
+    pieces = [
+        range(begin, end) for begin, end in zip(mapping.begin[mapping.tile == 3], mapping.end[mapping.tile == 3], strict=True)
+    ]
+    assert sorted(element for piece in pieces for element in piece) == np.unique(elements).tolist()
+
+
 def test_rows_of_a_list_field_are_connected_one_by_one(graph, x, compute):
     vertex = graph.addVertex(compute, "Mixed")
     graph.connect(vertex["rows"][1], x[1])

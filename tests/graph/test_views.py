@@ -40,6 +40,12 @@ def take_slice(data, tensor, array):
     return tensor.slice(begin, end, axis), array[(slice(None),) * axis + (slice(begin, end),)]
 
 
+def take_box(data, tensor, array):
+    bounds = [sorted(data.draw(st.tuples(st.integers(0, size), st.integers(0, size)))) for size in array.shape]
+    bounds = bounds[: data.draw(st.integers(0, array.ndim))]
+    return tensor.slice([low for low, _ in bounds], [high for _, high in bounds]), array[tuple(slice(*pair) for pair in bounds)]
+
+
 def take_index(data, tensor, array):
     if array.shape[0] == 0:
         return tensor, array
@@ -110,7 +116,7 @@ def take_stack(data, tensor, array):
 
 ANY_RANK = [take_reshape, take_flatten, take_shuffle, take_expand, take_squeeze, take_stack]
 RANK_ONE = [
-    take_slice, take_index, take_reverse, take_sub_sample, take_broadcast, take_upsample, take_concat_with_itself,
+    take_slice, take_box, take_index, take_reverse, take_sub_sample, take_broadcast, take_upsample, take_concat_with_itself,
 ]  # fmt: skip
 
 
@@ -218,6 +224,7 @@ def test_slice_takes_numbers_lists_and_intervals(matrix):
     assert ids(matrix.slice(1, 3, 1)).tolist() == MATRIX[:, 1:3].tolist()
     assert ids(matrix.slice([1, 1], [2, 4])).tolist() == MATRIX[1:2, 1:4].tolist()
     assert ids(matrix.slice([1], [2], [1])).tolist() == MATRIX[:, 1:2].tolist()
+    assert ids(matrix.slice([np.int32(1), 1], [2, np.int64(4)])).tolist() == MATRIX[1:2, 1:4].tolist()
     assert ids(matrix.slice(Interval(1, 3))).tolist() == MATRIX[1:3].tolist()
     assert ids(matrix.slice(Interval(1, 3), 1)).tolist() == MATRIX[:, 1:3].tolist()
     assert matrix.slice(2, 2).shape() == [0, 6]
@@ -237,7 +244,8 @@ def test_index_follows_a_list_of_indices(matrix):
 @pytest.mark.parametrize("bad", [
     lambda t: t[4], lambda t: t[-5], lambda t: t[0, 6], lambda t: t[0:5], lambda t: t[3:2], lambda t: t[0, 0, 0], lambda t: t[::2],
     lambda t: t.slice(0, 5), lambda t: t.slice(3, 2), lambda t: t.slice(-1, 2), lambda t: t.slice(0, 1, 2), lambda t: t.dim(2),
-    lambda t: t[0].slice(2, 7), lambda t: t.slice([0, 0], [1, 7]), lambda t: t.expand([3]), lambda t: t.flatten(1, 3),
+    lambda t: t[0].slice(2, 7), lambda t: t.slice([0, 0], [1, 7]), lambda t: t.slice([0, 3], [1, 2]), lambda t: t.slice([-1], [2]),
+    lambda t: t.expand([3]), lambda t: t.flatten(1, 3),
     lambda t: t.index([1, 9]), lambda t: t.reverse(2), lambda t: t.broadcast(2, 5), lambda t: Interval(3, 1),
 ])  # fmt: skip
 def test_what_lies_beyond_the_end_raises_and_never_clips(matrix, bad):
