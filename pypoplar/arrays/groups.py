@@ -88,6 +88,19 @@ def opens(*columns: AnyArray) -> Bools:
     return differs
 
 
+def groups_of(values: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """The different values in order, where each is first, and the number of each entry's; quick where all lie in order."""
+    order = sorting_order(values)
+    ordered = values if order is None else values[order]
+    begins = opens(ordered)
+    number = np.cumsum(begins) - 1
+    if order is None:
+        return values[begins], np.flatnonzero(begins), number
+    group = np.empty(len(values), np.int64)
+    group[order] = number
+    return ordered[begins], order[begins], group
+
+
 def offsets(count: Integers | Bools | Sequence[int]) -> Int64s:
     """Where each group of `count[k]` elements begins, and last the number of all: ``0, count[0], count[0] + count[1], ...``."""
     places = np.zeros(len(count) + 1, np.int64)

@@ -161,11 +161,15 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
     entries = [entry for move in computes.moves[compute] for entry in moves.lists_of(int(move))]
     cost, moved = computes.cost[first:last].copy(), np.zeros(last - first, np.int64)
     for entry in entries:
-        records = moves.tile[moves.first[entry] : moves.first[entry + 1]]
-        begin = np.searchsorted(records, tiles) + moves.first[entry]
-        end = np.searchsorted(records, tiles, side="right") + moves.first[entry]
-        cost += cuts.work[end] - cuts.work[begin]
-        moved += cuts.moved[end] - cuts.moved[begin]
+        begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
+        records = moves.tile[begin:end]
+        if len(records) == 0:
+            continue
+        # a list is of one pair of IPUs: its tiles are a few of all
+        mine = slice(np.searchsorted(tiles, records[0]), np.searchsorted(tiles, records[-1], side="right"))
+        low, high = (np.searchsorted(records, tiles[mine], side=side) + begin for side in ("left", "right"))
+        cost[mine] += cuts.work[high] - cuts.work[low]
+        moved[mine] += cuts.moved[high] - cuts.moved[low]
     threads = cuts.threads
     serial = threads == 1 or first == last or int(cost.sum()) < SERIAL
     cuts.compute_serial[compute] = serial

@@ -8,6 +8,7 @@ from pypoplar.arrays.groups import (
     before_in_group,
     counted,
     distinct,
+    groups_of,
     offsets,
     opens,
     ragged,
@@ -84,3 +85,10 @@ def test_rows_are_selected_by_their_numbers_and_ranges_of_them_without_a_copy(nu
     selected = rows[selection(column(numbers))]
     assert selected.tolist() == [10 + number for number in numbers]
     assert np.shares_memory(selected, rows) == (len(numbers) > 0 and numbers == [*range(numbers[0], numbers[0] + len(numbers))])
+
+
+@given(st.lists(st.integers(-4, 4)), st.booleans())
+def test_groups_are_those_that_numpy_finds(values, sort):
+    numbers = column(sorted(values) if sort else values)
+    expected = np.unique(numbers, return_index=True, return_inverse=True)
+    assert [one.tolist() for one in groups_of(numbers)] == [one.tolist() for one in expected]

@@ -5,7 +5,8 @@ import pytest
 from engine_builder import Bench
 
 from pypoplar import FLOAT, INT, Engine, InOut, Input, InvalidOption, IPUModel, Output, Vector, Vertex, compileGraph, concat
-from pypoplar.engine.division import divide
+from pypoplar.engine import division
+from pypoplar.engine.division import divide, record_work
 from pypoplar.program import Copy, Execute, Repeat, Sequence
 
 TILES = 1472
@@ -129,6 +130,29 @@ def test_tiles_are_divided_without_gaps(bench, monkeypatch):
                 assert (np.diff(row) >= 0).all()
         shares = np.diff(np.append(division.compute_first_split, len(division.compute_split))) - 1
         assert (shares == threads * division.compute_batches).all()
+
+
+def test_a_tile_costs_what_its_vertices_and_all_moves_of_its_own_take_on_several_ipus(monkeypatch):
+    model = IPUModel("tiny")
+    model.numIPUs, model.tilesPerIPU = 3, 4
+    bench = Bench(model.createDevice())
+    rows, other = (bench.variable(name, np.zeros((12, LENGTH)), np.repeat(range(12), LENGTH), FLOAT) for name in ("rows", "other"))
+    step = bench.graph.addComputeSet("step")
+    for tile in (0, 1, 3, 4, 7, 10):  # none on some tiles
+        ends = {"left": rows[tile - 1][1], "row": rows[(tile + 5) % 12], "right": rows[(tile + 1) % 12][0], "out": other[tile]}
+        bench.graph.setTileMapping(bench.graph.addVertex(step, Smooth, ends), tile)
+    executable = compileGraph(bench.graph, Execute(step))
+    moves, computes, expected, given = executable.moves, executable.computes, executable.computes.cost.copy(), []
+    work = np.diff(record_work(moves))
+    lists = [entry for move in computes.moves[0] for entry in moves.lists_of(int(move))]
+    assert len(lists) > 6
+    for record in (record for entry in lists for record in moves.records_of(entry)):
+        expected[computes.active_tile == moves.tile[record]] += work[record]
+    monkeypatch.setattr("pypoplar.engine.division.SERIAL", 0)
+    shared = division._shared_evenly
+    monkeypatch.setattr(division, "_shared_evenly", lambda cost, threads: given.append(cost) or shared(cost, threads))
+    divide(executable, 2)
+    assert [cost.tolist() for cost in given] == [expected.tolist()]
 
 
 def test_where_there_are_many_lists_batches_are_larger(bench, monkeypatch):

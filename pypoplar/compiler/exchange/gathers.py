@@ -117,7 +117,7 @@ def _shared(edges: Edges, wanted: Wanted, apart: Int64s) -> Int64s:
         return keeper
     print_of = fingerprints(edges, wanted)[inputs]
     tile, number = edges.tile[wanted.edge[inputs]], apart[wanted.edge[inputs]]
-    order = np.lexsort((inputs, print_of, number, tile))
+    order = np.lexsort((print_of, number, tile))  # which is stable
     begins = opens(tile[order], number[order], print_of[order])
     leader = np.empty_like(inputs)
     leader[order] = inputs[order][np.flatnonzero(begins)][np.cumsum(begins) - 1]

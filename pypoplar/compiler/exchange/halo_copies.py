@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
+from pypoplar.arrays.groups import groups_of, in_order
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, IN_PLACE, Edges
 from pypoplar.compiler.exchange.pieces import chosen
@@ -30,7 +31,7 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     size = edges.length * edges.width
     span = int(max((offset + size).max(), (own.source_offset + own.bytes).max(), (own.target_offset + own.bytes).max())) + 1
     gathered = np.flatnonzero(placement == GATHERED)
-    starts, first, owner = np.unique(keys(edges.tile[gathered], offset[gathered], span), return_index=True, return_inverse=True)
+    starts, first, owner = groups_of(keys(edges.tile[gathered], offset[gathered], span))
     demanded = np.ones(len(starts), np.int64)
     np.maximum.at(demanded, owner, edges.demanded[gathered])
     target = keys(own.target_tile, own.target_offset, span)
@@ -47,14 +48,14 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     arrives_behind = 2 * gather.source_offset[back] + gather.source_in_buffer[back]
     unmoved = np.flatnonzero(placement == IN_PLACE)
     fixed = keys(edges.tile[unmoved], offset[unmoved], span)
-    needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[unmoved], high))
+    needed = in_order(np.concatenate((fixed, low))), in_order(np.concatenate((fixed + size[unmoved], high)))
     free = (begin - (target[alone] - starts[buffer[alone]])) % demanded[buffer[alone]] == 0
     for end, arrives, what in ((low, before, arrives_before), (high, behind, arrives_behind)):
         claimed = np.flatnonzero(arrives)
-        _, one_each, group = np.unique(end[claimed], return_index=True, return_inverse=True)
+        _, one_each, group = groups_of(end[claimed])
         agrees = np.zeros(len(alone), bool)
         agrees[claimed] = what[claimed] == what[claimed][one_each][group]  # with the first that wants something there
-        free &= ~arrives | (agrees & ~_inside(end, needed_low, needed_high))
+        free &= ~arrives | (agrees & ~_inside(end, *needed))
     copied = np.ones(len(own.bytes), bool)
     copied[alone[free]] = False
     return chosen(own, copied)
@@ -91,6 +92,6 @@ def _constant(pieces: Pieces, constants: Homes) -> Bools:
 
 
 def _inside(place: Int64s, begin: Int64s, end: Int64s) -> Bools:
-    """Whether any of the intervals goes on at `place` from below to above."""
-    inside: Bools = np.searchsorted(np.sort(begin), place, "left") > np.searchsorted(np.sort(end), place, "right")
+    """Whether any interval goes on at `place` from below to above, of those that have these begins and ends, each in order."""
+    inside: Bools = np.searchsorted(begin, place, "left") > np.searchsorted(end, place, "right")
     return inside
