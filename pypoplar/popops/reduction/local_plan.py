@@ -91,19 +91,30 @@ def _whole(
     open_ = [holding for number, holding in enumerate(holdings) if number not in complete]
     alone = len({holding.tile for holding in open_}) == len(open_)
     between = types.inter_tile if alone else types.wide
+    kinds = [
+        ReduceKind(operation, holdings[0].rows[0].type, result, update)
+        for result, update in ((between, False), (results.type, results.update))
+    ]
     cycles: Counter[int] = Counter()
+    known: dict[tuple[object, ...], int] = {}  # most holdings are alike
     for number, holding in enumerate(holdings):
-        result = results.type if number in complete else between
-        kind = ReduceKind(operation, holding.rows[0].type, result, results.update and number in complete)
-        share = min(output_share(target, holding.outputs, holding.inner, result), holding.outputs)
-        rows = len(holding.rows)
-        cycles[holding.tile] += vertex_worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
+        form = (number in complete, holding.outputs, holding.inner, holding.places, len(holding.rows))
+        if form not in known:
+            known[form] = _whole_cycles(target, kinds[form[0]], holding)
+        cycles[holding.tile] += known[form]
     after = None
     if open_:
         output, width = np.array([(holding.output, holding.outputs) for holding in open_], np.int64).T
         spread = _spread(output, width, 1, between)
         after = _after(target, operation, spread, types, results)
     return LocalPlan(True, complete, None, between, _tile_cycles(target, cycles), after)
+
+
+def _whole_cycles(target: Target, kind: ReduceKind, holding: Holding) -> int:
+    """Of the busiest worker of a vertex that reduces a holding wholly."""
+    rows = len(holding.rows)
+    share = min(output_share(target, holding.outputs, holding.inner, kind.result), holding.outputs)
+    return vertex_worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
 
 
 def _complete(holdings: Sequence[Holding], places: int, result: ElementType) -> list[int]:

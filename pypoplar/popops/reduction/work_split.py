@@ -90,16 +90,16 @@ def _in_parts(target: Target, holding: Holding) -> WorkerPieces:
 
 def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
     """Pieces of one output each, as many for every worker, whose pieces together are as long as any other's."""
-    whole = [
-        (row.slice(number * places, (number + 1) * places), holding.output + number)
+    whole = [  # a row, and of each output in it where its places begin, how many there are, and the output
+        (row, number * places, places, holding.output + number)
         for holding in held
         for row in holding.rows
         for places in (row.size // holding.outputs,)
         for number in range(holding.outputs)
     ]
-    workers, cuts = _even_cuts(tuple(row.size for row, _ in whole), target.getNumWorkerContexts())
-    rows = tuple(whole[number][0].slice(low, high) for number, low, high in cuts)
-    outputs = tuple(whole[number][1] for number, _, _ in cuts)
+    workers, cuts = _even_cuts(tuple(places for _, _, places, _ in whole), target.getNumWorkerContexts())
+    rows = tuple(row.slice(first + low, first + high) for number, low, high in cuts for row, first, _, _ in (whole[number],))
+    outputs = tuple(whole[number][3] for number, _, _ in cuts)
     return WorkerPieces(held[0].tile, rows, 1, ceiling(len(rows), workers), None, outputs)
 
 
