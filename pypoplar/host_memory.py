@@ -60,6 +60,17 @@ def resident() -> int | None:
         return None
 
 
+def resident_text() -> str:
+    """The memory that this process takes, for a bar: ``1.9 GB``; empty where the system does not say."""
+    own = resident()
+    return "" if own is None else memory_text(own)
+
+
+def memory_text(size: int) -> str:
+    """Bytes as a bar and the log show them."""
+    return f"{size / 1e9:.1f} GB" if abs(size) >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 def available() -> int | None:
     """The bytes that this process may take in all: what it has and what the machine has left, or its container's limit if lower."""
     own = resident()

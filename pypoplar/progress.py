@@ -84,12 +84,13 @@ class Announcement:
 class StageBar:
     """A bar of work that may call nobody for long. A thread of its own draws it where the work takes longer than `PATIENCE`.
 
-    The bar says how far the work is, if that is known, and always how long it has taken.
+    The bar says how far the work is, if that is known, and always how long it has taken. What `beside` says is asked whenever it is
+    drawn, such as the memory that is in use.
     """
 
-    def __init__(self, description: str, total: int | None = None, unit: str = "") -> None:
+    def __init__(self, description: str, total: int | None = None, unit: str = "", beside: Callable[[], str] = lambda: "") -> None:
         self._arguments = {"desc": description, "total": total, "unit": unit}
-        self._done, self._words = 0, ""
+        self._done, self._words, self._beside = 0, "", beside
         self._begin = time.time()
         self._over = threading.Event()
         self._drawing = threading.Lock()
@@ -130,16 +131,16 @@ class StageBar:
             if total and not self._bar.total:  # known since then
                 self._bar.bar_format, self._bar.total = COUNTED, total
             self._bar.n = self._done
-            self._bar.set_postfix_str(self._words, refresh=False)
+            self._bar.set_postfix_str(", ".join(filter(None, (self._words, self._beside()))), refresh=False)
             self._bar.refresh()
 
 
 class CompileBar:
     """A progress callback of the compiler that draws a bar, and calls the user's callback."""
 
-    def __init__(self, callback: Callable[[int, int], None] | None) -> None:
+    def __init__(self, callback: Callable[[int, int], None] | None, beside: Callable[[], str]) -> None:
         self._callback = callback
-        self._bar = StageBar("compiling", COMPILER_PASSES, "passes").__enter__()
+        self._bar = StageBar("compiling", COMPILER_PASSES, "passes", beside).__enter__()
 
     def __call__(self, done: int, total: int) -> None:
         """So many passes of all are done."""

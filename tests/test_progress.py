@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from engine_builder import Add, Bench
 
-from pypoplar import FLOAT, Engine, compileGraph, progress
+from pypoplar import FLOAT, Engine, compileGraph, host_memory, progress
 from pypoplar.engine.native import driver_code
 from pypoplar.host_code import cache
 from pypoplar.program import Copy, Repeat, Sequence
@@ -93,6 +93,24 @@ def test_a_bar_of_work_that_calls_nobody_shows_what_it_is_and_later_how_far(impa
         assert "lowering, 00:00" in impatient.getvalue()
         bar(3, 10, "outer")
     assert "3/10 operations, 00:00, outer" in impatient.getvalue()
+
+
+def test_a_bar_asks_what_stands_beside_it_whenever_it_is_drawn(impatient):
+    taken = ["1.9 GB", "2.1 GB", ""]
+    with progress.StageBar("lowering", unit="operations", beside=lambda: taken[0]) as bar:
+        assert "lowering, 00:00, 1.9 GB" in impatient.getvalue()
+        del taken[0]
+        bar(3, 10, "outer")
+    assert "3/10 operations, 00:00, outer, 2.1 GB" in impatient.getvalue()
+
+
+def test_a_bar_of_a_compilation_shows_the_memory_of_the_process(impatient, monkeypatch):
+    for own, shown in ((lambda: 1_940_000_000, ", 1.9 GB"), (lambda: 87_600_000, ", 88 MB"), (lambda: None, "passes, 00:00")):
+        monkeypatch.setattr(host_memory, "resident", own)
+        impatient.truncate(0)
+        compileGraph(Bench().graph, Sequence(), {SHOW: "on"})
+        assert f"5/5 passes, 00:00{shown.removeprefix('passes, 00:00')}" in impatient.getvalue()
+        assert (" GB" in impatient.getvalue() or " MB" in impatient.getvalue()) is (own() is not None)
 
 
 def test_a_bar_appears_while_work_goes_on_without_a_word(impatient, monkeypatch):

@@ -36,6 +36,7 @@ from pypoplar.errors import (
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.files import check_text_stream
+from pypoplar.host_memory import resident_text
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.program.assumptions import AssumedCount, AssumedShare, AssumedValue, Assumption
@@ -119,7 +120,7 @@ def compileGraph(
         raise PoplarTypeError(f"progress: expected a function of two numbers, done and total, got {wrong}")
     if not wanted(parsed.progress):
         return _compiled(graph, programs, parsed, progress, name, assumed)
-    bar = CompileBar(progress)
+    bar = CompileBar(progress, resident_text)
     try:
         return _compiled(graph, programs, parsed, bar, name, assumed)
     finally:

@@ -1,7 +1,9 @@
 """A model's first call says what it waits for: on a terminal by bars, and in the log."""
 
 import io
+import itertools
 import logging
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +50,7 @@ def test_every_stage_of_a_first_call_is_on_the_terminal_lowering_by_module(monke
     assert [stage for stage in stages if stage not in shown] == []
     assert sorted(stages, key=shown.index) == stages
     assert "operations" in shown
+    assert re.search(r"\d [GM]B", shown)
 
 
 def test_bars_are_not_there_without_a_terminal_and_where_the_option_is_off(monkeypatch, terminal):
@@ -66,6 +69,30 @@ def test_the_log_has_each_stage_with_its_time_and_what_came_of_it(monkeypatch, c
     assert "vertices; longest: " in lowered
     assert "inner " in lowered
     assert any(text.startswith("compiling Small took ") and text.endswith(" vertices") for text in told)
+
+
+def test_the_log_has_the_memory_in_use_and_the_modules_with_which_it_grew_most(monkeypatch, caplog):
+    taken = itertools.count(1_000_000_000, 2_000_000)
+    monkeypatch.setattr("pypoplar.host_memory.resident", lambda: 3_200_000_000)
+    monkeypatch.setattr("pypoplar.poptorch.executor.stages.resident", lambda: next(taken))
+    with caplog.at_level(logging.INFO, logger="poptorch"):
+        call(monkeypatch, "off")
+    told = [record.getMessage() for record in caplog.records if " took " in record.getMessage()]
+    assert all(" s, 3.2 GB" in text for text in told)
+    (lowered,) = [text for text in told if text.startswith("lowering")]
+    assert re.search(r"; longest: .*; most memory: (inner|outer) \d+ MB, (inner|outer) \d+ MB", lowered)
+    assert not any("most memory" in text for text in told if text is not lowered)
+
+
+def test_where_the_system_does_not_say_what_a_process_takes_the_log_is_silent_about_it(monkeypatch, caplog):
+    for name in ("pypoplar.host_memory.resident", "pypoplar.poptorch.executor.stages.resident"):
+        monkeypatch.setattr(name, lambda: None)
+    with caplog.at_level(logging.INFO, logger="poptorch"):
+        call(monkeypatch, "off")
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert "GB" not in told
+    assert "MB" not in told
+    assert "memory" not in told
 
 
 def test_the_log_tells_modules_at_level_debug(monkeypatch, caplog):
