@@ -20,12 +20,13 @@ from pypoplar import progress
 from pypoplar.arrays import interval_algebra, interval_sweeps, run_sweeps
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.exchange import message_sweeps
+from pypoplar.compiler.lowering import move_sweeps
 from pypoplar.compiler.memory import sharing_sweeps
 from pypoplar.host_code import cache, machine
 from pypoplar.host_code import sweep as sweeps
 from pypoplar.host_code.sweep import Sweep, compiled, object_code, sweep
 
-MODULES = (interval_sweeps, run_sweeps, message_sweeps, sharing_sweeps)
+MODULES = (interval_sweeps, run_sweeps, message_sweeps, move_sweeps, sharing_sweeps)
 ALL = [value for module in MODULES for value in vars(module).values() if isinstance(value, Sweep)]
 
 

@@ -6,14 +6,15 @@ import numpy as np
 from attrs import define, evolve, field, fields_dict, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
-from pypoplar.arrays.groups import offsets, sorting_order, whole_groups
+from pypoplar.arrays.groups import offsets, ragged, sorting_order, whole_groups
+from pypoplar.arrays.swept import shortened
 from pypoplar.compiler.exchange_plan import Pieces
+from pypoplar.compiler.lowering.move_sweeps import NO_LIST, OF_SOURCES, OF_TARGETS, SHORTEST_LIST, fold_rows, list_singles
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.layout import NOTHING
 
-SHORTEST_LIST = 4
 IPU_SPAN = 1 << 48  # no IPU's memory is as large: places of different IPUs are different numbers
 FOLDED_AT_ONCE = 1 << 16  # pieces
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
@@ -44,6 +45,59 @@ def fold(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records
     >>> fold(np.arange(0, 40, 8), np.arange(0, 20, 4), np.full(5, 4), np.zeros(5, int)).count
     array([5])
     """
+    found = _swept_rows(source, target, bytes, tile)
+    return fold_by_rows(source, target, bytes, tile) if found is None else _recorded(source, target, bytes, tile, *found)
+
+
+def _swept_rows(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> tuple[Int64s, Int64s, Int64s] | None:
+    """First piece, number of pieces and kind of list of each record; None where this is done without sweeps."""
+    fold, join = fold_rows.code(len(source)), list_singles.code(len(source))
+    if fold is None or join is None:
+        return None
+    first, count = np.empty(len(source), np.int64), np.empty(len(source), np.int64)
+    rows = fold(source, target, bytes, tile, first, count)
+    kind = np.full(rows, NO_LIST)
+    rows = join(source, target, bytes, tile, LISTED_BYTES, OF_SOURCES, rows, first, count, kind)
+    rows = join(target, source, bytes, tile, LISTED_BYTES, OF_TARGETS, rows, first, count, kind)
+    return shortened(first, rows), shortened(count, rows), shortened(kind, rows)
+
+
+def _recorded(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s, first: Int64s, count: Int64s, kind: Int64s) -> Records:
+    """The records that a sweep found: of `count` pieces each, from `first` on."""
+    following = np.minimum(first + 1, len(source) - 1)
+    stepped = (kind == NO_LIST) & (count > 1)
+    size = bytes[first]
+    places = [np.zeros(0, np.int64)]
+
+    def side(ends: Int64s, own: int, other: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Where the records begin on a side, their steps, and their lists."""
+        begin, listed = ends[first], np.full(len(first), NOTHING)
+        step = np.where(stepped, ends[following] - begin, np.where(kind == other, size, 0))
+        named = np.flatnonzero(kind == own)
+        pieces = ragged(first[named], count[named])
+        listed[named] = sum(map(len, places)) + offsets(count[named])[:-1]
+        places.append(ends[pieces] // bytes[pieces])
+        begin[named] = 0
+        return begin, step, listed
+
+    from_, source_step, source_list = side(source, OF_SOURCES, OF_TARGETS)
+    to, target_step, target_list = side(target, OF_TARGETS, OF_SOURCES)
+    return Records(
+        source=from_,
+        target=to,
+        bytes=size,
+        count=count,
+        source_step=source_step,
+        target_step=target_step,
+        source_list=source_list,
+        target_list=target_list,
+        tile=tile[first],
+        places=np.concatenate(places).astype(np.uint32),
+    )
+
+
+def fold_by_rows(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records:
+    """The same without a sweep."""
     first, count = _regular_rows(source, target, bytes, tile)
     many = count > 1
     following = np.minimum(first + 1, len(source) - 1)
