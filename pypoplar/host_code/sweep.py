@@ -108,7 +108,7 @@ class Sweep:
             return None
         from pypoplar.host_code import machine  # late: small programs make no machine code of this kind
 
-        key = f"sweep {self.name} {_identity(self.function.__module__)} numba {numba} {machine.host().identity}"
+        key = f"sweep {self.name} {_identity(self)} numba {numba} {machine.host().identity}"
         code = None if self._looked else cache.load(key)
         self._looked = True
         if code is None:
@@ -164,9 +164,17 @@ def _tell_without() -> None:
 
 
 @once
-def _identity(module: str) -> str:
-    """The sources that decide what the code is: of the sweep, of those that it may call, and of what makes it."""
-    return cache.fingerprint(module, "pypoplar.host_code.sweep", "pypoplar.host_code.machine")
+def _identity(sweep: Sweep) -> str:
+    """The sources that decide what the code is: of the sweep, of those that it calls, and of what makes it."""
+    return cache.fingerprint(*sorted(_modules(sweep)), "pypoplar.host_code.sweep", "pypoplar.host_code.machine")
+
+
+def _modules(sweep: Sweep) -> set[str]:
+    """The modules of a sweep and of those that it calls, which may be others'."""
+    function = sweep.function
+    assert isinstance(function, types.FunctionType)
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return {function.__module__}.union(*(_modules(one) for one in called if isinstance(one, Sweep)))
 
 
 def _symbol(sweep: Sweep) -> str:

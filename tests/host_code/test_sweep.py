@@ -162,6 +162,20 @@ def test_code_that_is_kept_is_of_its_source_numba_and_processor(at_once, kept, m
     assert all(machine.host().identity in key and cache.fingerprint(__name__, *OURS) in key for key in keys)
 
 
+def test_code_that_is_kept_is_of_the_sources_of_all_that_it_calls(at_once, kept, monkeypatch):
+    keys = []
+    monkeypatch.setattr(sweeps, "cache", FakeCache(keys))
+    monkeypatch.setattr(sweeps, "object_code", lambda one: one.name.encode())
+    monkeypatch.setattr(sweeps, "_callable", lambda one, loaded: None)
+    monkeypatch.setattr(machine, "load", lambda code: None)
+    calling = run_sweeps.cut_runs
+    monkeypatch.setattr(calling, "_code", None)
+    monkeypatch.setattr(calling, "_looked", False)
+    calling.code(1)
+    (key,) = keys
+    assert cache.fingerprint("pypoplar.arrays.interval_sweeps", "pypoplar.arrays.run_sweeps", *OURS) in key
+
+
 OURS = ("pypoplar.host_code.sweep", "pypoplar.host_code.machine")
 DOUBLED = machine.compile_text("define i64 @pypoplar_sweep_doubled(i64* %words) {\n  ret i64 0\n}\n")
 
