@@ -76,10 +76,7 @@ def _is_stretch(tensor: Tensor) -> bool:
         low, high = box.bounds()
         return high - low == prod(tensor._shape)
     runs = tensor._run_list()
-    if len(runs) == 0:
-        return False
-    low, high = runs.bounds()
-    return high - low == runs.elements() and not tensor.containsAliases()
+    return len(runs) > 0 and runs.is_stretch()
 
 
 def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:

@@ -21,7 +21,7 @@ from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces, varying_pieces
 from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
 from pypoplar.compiler.exchange.parted_edges import part_edges
-from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
+from pypoplar.compiler.exchange.pieces import appended, joined, nothing_moves, sorted_by_target_tile, turned
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
@@ -83,7 +83,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
 
 
 def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number: int) -> ComputePlan:
-    none, nothing = no_pieces(), np.zeros(0, np.int64)
+    nothing = np.zeros(0, np.int64)
     silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing)).exchange
     return ComputePlan(
         compute_set=number,
@@ -95,20 +95,13 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number
         edge_offset=offset,
         edge_in_buffer=np.zeros(len(offset), bool),
         edge_length=edges.length,
-        exchange_before=none,
-        gather=none,
-        parted=none,
-        preload=none,
-        scatter=none,
-        exchange_after=none,
         before=silence,
         after=silence,
         before_offset=nothing,
         after_offset=nothing,
-        copied_before=none,
-        copied_after=none,
         buffer_bytes=np.zeros(graph.tiles, np.int64),
         buffer_alignment=np.ones(graph.tiles, np.int64),
+        **nothing_moves(),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import evolve
 
@@ -33,17 +35,15 @@ def no_pieces() -> Pieces:
 
 def without_pieces(plan: ComputePlan) -> ComputePlan:
     """What a plan says of its vertices, their edges and the account of its exchanges."""
-    none = no_pieces()
-    return evolve(
-        plan,
-        exchange_before=none,
-        gather=none,
-        parted=none,
-        preload=none,
-        scatter=none,
-        exchange_after=none,
-        copied_before=none,
-        copied_after=none,
+    nothing: dict[str, Any] = dict(nothing_moves())
+    return evolve(plan, **nothing)
+
+
+def nothing_moves() -> dict[str, Pieces]:
+    """All that a plan moves, by the names of its fields, where it moves nothing."""
+    return dict.fromkeys(
+        ("exchange_before", "gather", "parted", "preload", "scatter", "exchange_after", "copied_before", "copied_after"),
+        no_pieces(),
     )
 
 
