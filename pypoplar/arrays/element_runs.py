@@ -199,9 +199,14 @@ def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     whole = end_to_end(lists)
     if len(whole) < 2:
         return whole
-    if whole.elements() <= 4 * len(whole):
+    if joins_as_elements(len(whole), whole.elements()):
         return compress(whole.ids(), variable_first)
     return touching_as_one(whole, variable_first)
+
+
+def joins_as_elements(runs: int, elements: int) -> bool:
+    """Whether so many runs are so short that they are joined element by element."""
+    return elements <= 4 * runs
 
 
 def touching_as_one(runs: RunList, variable_first: Int64s) -> RunList:

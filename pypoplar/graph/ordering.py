@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.boxes import common_extents
-from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, end_to_end, join, touching_as_one
-from pypoplar.arrays.groups import offsets, sorting_order
+from pypoplar.arrays.dtypes import Int64s, Integers
+from pypoplar.arrays.element_runs import RunList, compress, end_to_end, join, joins_as_elements, touching_as_one
+from pypoplar.arrays.groups import is_sorted, offsets, sorting_order
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.arrays.strides import collapse
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 
+FEWEST_IN_TABLE = 256  # pieces: fewer are as quickly sorted
+SPARSE = 2  # elements that a table has for each that there is, at most
 ORDERED_AT_ONCE = 1 << 20  # elements: what their ids take while they are sorted is some 100 MB
 
 
@@ -78,6 +80,10 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
         return first, rest
     if runs.elements() > ORDERED_AT_ONCE:
         return _in_order_by_parts(reference, others)
+    if (places := _order_of_elements(runs)) is not None:
+        if is_sorted(places):
+            return reference.flatten(), [view.flatten() for view in others]
+        return _elements_in_order(reference, places), [_elements_in_order(view, places) for view in others]
     runs = runs.unit_steps()
     order = runs.memory_order()
     if (order[1:] > order[:-1]).all():
@@ -127,6 +133,30 @@ def _in_order(tensor: Tensor, reference: RunList, order: Int64s) -> Tensor:
     return tensor._scattered(join([pieces], tensor._bounds()), (tensor.numElements(),))
 
 
+def _order_of_elements(runs: RunList) -> Integers | None:
+    """The places of elements in the order of memory, by a table of that memory; None where sorting pieces is less work.
+
+    That is where they are few or long, lie far apart, or where an element occurs twice.
+    """
+    pieces = int(np.where(runs.step == 1, 1, runs.count).sum()) if len(runs) else 0
+    if pieces < FEWEST_IN_TABLE or not joins_as_elements(pieces, runs.elements()):
+        return None
+    low, high = runs.bounds()
+    if high - low > SPARSE * runs.elements():
+        return None
+    places: Integers = np.full(high - low, -1, np.int32 if runs.elements() <= np.iinfo(np.int32).max else np.int64)
+    places[runs.ids() - low] = np.arange(runs.elements())
+    held = places >= 0
+    if int(np.count_nonzero(held)) < runs.elements():
+        return None
+    return places if len(places) == runs.elements() else places[held]
+
+
+def _elements_in_order(tensor: Tensor, places: Integers) -> Tensor:
+    """What a tensor has at these places."""
+    return tensor._scattered(compress(tensor._run_list().ids()[places], tensor._bounds()), (tensor.numElements(),))
+
+
 def _stretches(tensor: Tensor, runs: RunList, others: Sequence[RunList]) -> list[RunList] | None:
     """Views that all go through a stretch of a variable in one order, in the order of memory instead; None if one does not."""
     if len(runs) < 2 or not all(view.is_like(runs) for view in others) or not runs.is_stretch():
@@ -156,6 +186,10 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
         if (stretches := _stretches(reference, whole, seen[1:])) is not None:
             for stretch, pieces in zip(stretches, ordered, strict=True):
                 pieces.append(stretch)
+            continue
+        if (places := _order_of_elements(whole)) is not None:
+            for view, pieces in zip(seen, ordered, strict=True):
+                pieces.append(compress(view.ids()[places], bounds))
             continue
         single = whole.unit_steps()
         owner = np.searchsorted(whole.first, single.first[:-1], side="right") - 1

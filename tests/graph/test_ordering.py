@@ -103,3 +103,41 @@ def test_many_elements_are_ordered_by_parts_as_few_are_at_once(data, at_once):
         by_parts, (with_them,) = graph.reorderToSimplify(reference, [other])
     np.testing.assert_array_equal(by_parts._ids(), at_first._ids())
     np.testing.assert_array_equal(with_them._ids(), with_it._ids())
+
+
+@given(st.data(), st.booleans(), st.booleans())
+@examples(60)
+def test_elements_found_by_a_table_of_memory_are_in_the_order_of_sorted_pieces(data, by_parts, twice):
+    graph = Graph(IPUModel("tiny").createDevice())
+    sizes = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=5))
+    length = sum(sizes)
+    reference, other = (
+        pieces_of(data.draw, graph, [graph.addVariable(FLOAT, [size], name) for size in sizes], length) for name in "ab"
+    )
+    if twice:
+        reference, other = (concat(end, end.subSample(3, 0)) for end in (reference, other))
+    made = []
+    for fewest in (1, length * 4):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pypoplar.graph.ordering.FEWEST_IN_TABLE", fewest)
+            if by_parts:
+                patch.setattr("pypoplar.graph.ordering.ORDERED_AT_ONCE", 4)
+            ordered, (with_it,) = graph.reorderToSimplify(reference, [other])
+            made.append([end._ids().tolist() for end in (ordered, with_it)])
+    assert made[0] == made[1]
+
+
+def test_runs_of_elements_found_by_a_table_of_memory_are_those_of_sorted_pieces():
+    graph = Graph(IPUModel("tiny").createDevice())
+    weight, gradient = (graph.addVariable(FLOAT, [64, 48], name) for name in ("weight", "gradient"))
+    blocks = concat([gradient[:, begin:end].flatten() for begin, end in ((0, 16), (16, 48))])
+    seen = concat([blocks[: 64 * 16].reshape([64, 16]), blocks[64 * 16 :].reshape([64, 32])], 1)
+    uneven = concat([weight.transpose()[:30], weight.transpose()[31:]]), concat([seen.transpose()[:30], seen.transpose()[31:]])
+    made = []
+    for fewest in (256, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pypoplar.graph.ordering.FEWEST_IN_TABLE", fewest)
+            ordered, (with_it,) = graph.reorderToSimplify(uneven[0], [uneven[1]])
+            made.append([[column.tolist() for column in (end.runs().start, end.runs().count)] for end in (ordered, with_it)])
+    assert made[0] == made[1]
+    assert len(made[0][0][0]) == 65  # what lies between two elements that are left out, and before and behind them
