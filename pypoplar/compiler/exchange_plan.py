@@ -63,6 +63,8 @@ class ComputePlan:
     after: Exchange
     before_offset: Int64s  # [messages of before], bytes in the memory of the message's source
     after_offset: Int64s  # [messages of after]
+    before_stretches: Int64s  # [tiles]: of its memory that each sends before; what several tiles receive is one
+    after_stretches: Int64s  # [tiles]
     copied_before: Pieces  # of gather what a tile has to copy (the rest arrives in its place or can be laid beside), and of parted
     copied_after: Pieces  # the same of scatter
     buffer_bytes: Int64s  # [tiles]
@@ -87,4 +89,5 @@ class CopyPlan:
     pieces: Pieces  # all that moves, between tiles and on them; source is read in full before anything is written to it elsewhere
     account: Exchange
     offset: Int64s  # [messages], bytes in the memory of the message's source
+    stretches: Int64s  # [tiles]: of its memory that each sends; what several tiles receive is one
     shares: CopyShares | None = None  # where copies are on one machine

@@ -73,6 +73,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         after=departures.exchange,
         before_offset=arrivals.offset,
         after_offset=departures.offset,
+        before_stretches=arrivals.stretches,
+        after_stretches=departures.stretches,
         copied_before=appended(
             copied_pieces(edges, placement, offset, gathers.gather, constants), varying_pieces(gathers.parted, constants)
         ),
@@ -84,7 +86,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
 
 def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number: int) -> ComputePlan:
     nothing = np.zeros(0, np.int64)
-    silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing)).exchange
+    silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing))
     return ComputePlan(
         compute_set=number,
         vertex=edges.vertex,
@@ -95,10 +97,12 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number
         edge_offset=offset,
         edge_in_buffer=np.zeros(len(offset), bool),
         edge_length=edges.length,
-        before=silence,
-        after=silence,
-        before_offset=nothing,
-        after_offset=nothing,
+        before=silence.exchange,
+        after=silence.exchange,
+        before_offset=silence.offset,
+        after_offset=silence.offset,
+        before_stretches=silence.stretches,
+        after_stretches=silence.stretches,
         buffer_bytes=np.zeros(graph.tiles, np.int64),
         buffer_alignment=np.ones(graph.tiles, np.int64),
         **nothing_moves(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve, frozen
 
-from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.groups import distinct, offsets, sorting_order
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
-from pypoplar.compiler.exchange.pieces import chosen, continue_each_other, end_to_end, joined, joined_where, make_pieces
+from pypoplar.compiler.exchange.pieces import chosen, columns, continue_each_other, joined, joined_where, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, CopyShares, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns, FrozenGraph
@@ -26,6 +26,14 @@ class Side:
     home: Int64s  # index into Homes
     offset: Int64s  # bytes in that tile's memory
     end: int  # the place behind the last stretch
+
+    def cut(self, place: Int64s, homes: Homes) -> Side:
+        """The stretches that begin at `place`, where all of these begin among others."""
+        if len(place) == len(self.place):
+            return self
+        at = np.repeat(np.arange(len(self.place)), np.diff(np.searchsorted(place, self.place), append=len(place)))
+        home = self.home[at]
+        return Side(place, home, self.offset[at] + (place - self.place[at]) * homes.width[home], self.end)
 
 
 @frozen(eq=False)
@@ -68,13 +76,13 @@ def _moving(cut: CopyPieces) -> CopyPieces:
 def _appended(parts: list[CopyPieces]) -> CopyPieces:
     if len(parts) == 1:
         return parts[0]
-    pieces = end_to_end([part.pieces for part in parts])
+    pieces = Pieces(*(_as_one(list(column)) for column in zip(*(columns(part.pieces) for part in parts), strict=True)))
     return CopyPieces(pieces, *(_as_one([getattr(part, name) for part in parts]) for name in ("variable", "copy")))
 
 
-def _as_one(values: list[Int64s]) -> Int64s:
+def _as_one(values: list[AnyArray]) -> AnyArray:
     """The values of parts, one after the other, without memory of their own where all are equal."""
-    first = next((value[0] for value in values if len(value)), np.int64(0))
+    first = next((value[0] for value in values if len(value)), values[0].dtype.type(0))
     if all(len(value) == 0 or (value.strides[0] == 0 and value[0] == first) for value in values):
         return np.broadcast_to(first, sum(map(len, values)))
     return np.concatenate(values)
@@ -109,10 +117,10 @@ def plan_copies(
     order = sorting_order(moved.pieces.target_tile)
     moved = moved if order is None else moved.chosen(order)
     if machine is None:
-        return CopyPlan(joined(moved.pieces), accounted.exchange, accounted.offset)
+        return CopyPlan(joined(moved.pieces), accounted.exchange, accounted.offset, accounted.stretches)
     pieces, arriving, copy = _joined_by_copy(moved)
     told = None if shared is None else CopyShares(*shared, arriving % tiles, copy)
-    return CopyPlan(pieces, accounted.exchange, accounted.offset, told)
+    return CopyPlan(pieces, accounted.exchange, accounted.offset, accounted.stretches, told)
 
 
 def _transfers(moved: CopyPieces) -> Transfers:
@@ -168,23 +176,19 @@ def _cut(source: Side, target: Side, homes: Homes, elements: Int64s) -> CopyPiec
 
     `elements` is where the elements of each copy begin, and last how many there are in all.
     """
-    if len(source.place) == len(target.place) and bool((source.place == target.place).all()):
-        place = source.place
-        source_home, source_offset = source.home, source.offset
-        target_home, target_offset = target.home, target.offset
-        width = homes.width[source_home]
-    else:
-        place = distinct(np.concatenate((source.place, target.place)))
-        at = np.searchsorted(source.place, place, "right") - 1
-        source_home = source.home[at]
-        width = homes.width[source_home]
-        source_offset = source.offset[at] + (place - source.place[at]) * width
-        at = np.searchsorted(target.place, place, "right") - 1
-        target_home = target.home[at]
-        target_offset = target.offset[at] + (place - target.place[at]) * width
-    bytes = np.diff(place, append=source.end) * width
-    source_tile, target_tile = homes.tile[source_home], homes.tile[target_home]
+    place = _common_places(source.place, target.place)
+    source, target = source.cut(place, homes), target.cut(place, homes)
+    bytes = np.diff(place, append=source.end) * homes.width[source.home]
     # one copy needs no memory to say that all is its own
     copy = np.searchsorted(elements, place, "right") - 1 if len(elements) > 2 else np.broadcast_to(np.int64(0), len(place))
-    pieces = make_pieces(source_tile, source_offset, target_tile, target_offset, bytes)
-    return CopyPieces(pieces, constant(homes.variable[source_home]), copy)
+    pieces = make_pieces(homes.tile[source.home], source.offset, homes.tile[target.home], target.offset, constant(bytes))
+    return CopyPieces(pieces, constant(homes.variable[source.home]), copy)
+
+
+def _common_places(first: Int64s, second: Int64s) -> Int64s:
+    """Where either of two sides begins a new stretch, in order; where one does at all places of the other, they are its own."""
+    few, many = sorted((first, second), key=len)
+    at = np.searchsorted(many, few)
+    if len(many) and at[-1] < len(many) and bool((many[at] == few).all()):
+        return many
+    return distinct(np.concatenate((first, second)))

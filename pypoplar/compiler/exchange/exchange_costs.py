@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
-from pypoplar.arrays.groups import in_order
+from pypoplar.arrays.groups import in_order, is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
 from pypoplar.compiler.exchange_plan import CopyShares, Pieces
@@ -31,6 +31,7 @@ class ExchangePrices:
 
 
 PRICES = ExchangePrices()
+AT_ONCE = 1 << 16  # messages: what the processor's caches hold
 
 
 @frozen(eq=False)
@@ -40,7 +41,7 @@ class Messages:
     rows: StructuredArray  # of MESSAGE
     offset: Int64s  # bytes
 
-    def chosen(self, which: Int64s | Bools) -> Messages:
+    def chosen(self, which: Int64s | Bools | slice) -> Messages:
         return Messages(self.rows[which], self.offset[which])
 
 
@@ -54,17 +55,22 @@ class ExchangeCost:
     crosses: bool  # whether anything goes from one IPU to another
 
 
-def price_exchange(target: Target, account: Exchange, offset: Int64s, pieces: Int64s) -> ExchangeCost:
+def price_exchange(
+    target: Target, account: Exchange, offset: Int64s, pieces: Int64s, stretches: Int64s | None = None
+) -> ExchangeCost:
     """The cost of an exchange phase.
 
     A tile takes as long as the slower of what it sends and receives, at 4 bytes a cycle, and 3 cycles a contiguous piece. `offset`
     is where each message begins in its source's memory, `pieces` counts the pieces that each tile puts or takes in memory where
-    these are more than its messages. What goes from one IPU to another is an exchange of its own, at the pace of the slowest link.
+    these are more than its messages, `stretches` those that it sends, if they are known. What goes from one IPU to another is an
+    exchange of its own, at the pace of the slowest link.
     """
-    return price_exchanges(target, account, offset, pieces_within(target, account.messages, pieces), 1)[0]
+    return price_exchanges(target, account, offset, pieces_within(target, account.messages, pieces), 1, stretches)[0]
 
 
-def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: Int64s, machines: int) -> list[ExchangeCost]:
+def price_exchanges(
+    target: Target, account: Exchange, offset: Int64s, pieces: Int64s, machines: int, stretches: Int64s | None = None
+) -> list[ExchangeCost]:
     """The costs of exchanges of several machines, whose tiles are numbered through; each as `price_exchange` tells it.
 
     `pieces` are those that come from the same IPU, as `pieces_within` and `pieces_of_copies` count them.
@@ -74,12 +80,13 @@ def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: I
     between = np.zeros(machines, np.int64)
     crosses = np.zeros(machines, bool)
     across = _goes_across(target, messages.rows)
+    sent = None if stretches is None else (account.bytes_sent, stretches)
     if across.any():
         between, crosses = _between_ipus(target, messages.chosen(across), machines)
-        messages = messages.chosen(~across)
+        messages, sent = messages.chosen(~across), None
     exchanges = np.zeros(machines, bool)
     exchanges[messages.rows["destination"] // tiles] = True
-    cycles, handled = (ports.reshape(machines, tiles) for ports in _ports(target, messages, pieces, machines))
+    cycles, handled = (ports.reshape(machines, tiles) for ports in _ports(target, messages, pieces, machines, sent))
     cycles[~exchanges], handled[~exchanges] = 0, 0  # pieces alone keep no port busy
     return [ExchangeCost(*of_machine) for of_machine in zip(cycles, handled, between.tolist(), crosses.tolist(), strict=True)]
 
@@ -138,48 +145,67 @@ def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[In
     return cycles, crosses
 
 
-def _ports(target: Target, messages: Messages, pieces: Int64s, machines: int = 1) -> tuple[Int64s, Int64s]:
-    """Cycles that each tile's exchange port is busy with these messages, and the pieces that it handles in one direction."""
+def _ports(
+    target: Target, messages: Messages, pieces: Int64s, machines: int = 1, known: tuple[Int64s, Int64s] | None = None
+) -> tuple[Int64s, Int64s]:
+    """Cycles that each tile's exchange port is busy with these messages, and the pieces that it handles in one direction.
+
+    What `_sent` says of them may be known.
+    """
     tiles, rate = machines * target.getNumTiles(), target.getExchangeBytesPerCycle()
     if len(messages.rows) == 0:
         return np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
-    span = int((messages.offset + messages.rows["bytes"]).max()) + 1
-    begin = keys(messages.rows["source"], messages.offset, span)
-    once_begin, once_end = union(begin, begin + messages.rows["bytes"])  # a multicast is sent once
-    source = once_begin // span
-    sent = np.bincount(source, weights=once_end - once_begin, minlength=tiles).astype(np.int64)
+    sent, stretches = known or _sent(messages, tiles)
     received = np.bincount(messages.rows["destination"], weights=messages.rows["bytes"], minlength=tiles).astype(np.int64)
     sharing = target.getTilesPerSharedExchangeBus() if target.supportsExchangeBusSharing() else 1
     if sharing > 1:
-        shared = _shared(target, messages, sharing, machines, span)
+        shared = _shared(target, messages, sharing, machines)
         received -= shared - -(-shared // sharing)
-    most = np.maximum(np.bincount(source, minlength=tiles), np.bincount(messages.rows["destination"], minlength=tiles))
+    most = np.maximum(stretches, np.bincount(messages.rows["destination"], minlength=tiles))
     handled: Int64s = np.maximum(most, pieces).astype(np.int64)
     cycles: Int64s = np.maximum(np.maximum(-(-sent // rate), -(-received // rate)), handled * PRICES.message_cycles)
     return cycles.astype(np.int64), handled
 
 
-def _shared(target: Target, messages: Messages, sharing: int, machines: int, span: int) -> Int64s:
+def _sent(messages: Messages, tiles: int) -> tuple[Int64s, Int64s]:
+    """By tile the bytes that it sends, and the stretches of memory that these are; a multicast is sent once."""
+    span = int((messages.offset + messages.rows["bytes"]).max()) + 1
+    begin = keys(messages.rows["source"], messages.offset, span)
+    once_begin, once_end = union(begin, begin + messages.rows["bytes"])
+    source = once_begin // span
+    bytes = np.bincount(source, weights=once_end - once_begin, minlength=tiles).astype(np.int64)
+    return bytes, np.bincount(source, minlength=tiles)
+
+
+def _shared(target: Target, messages: Messages, sharing: int, machines: int) -> Int64s:
     """Bytes by tile that all tiles of its super tile receive alike: these come over all their buses together."""
     tiles, per_ipu = target.getNumTiles(), target.getTilesPerIPU()
     groups = -(-per_ipu // sharing)  # of an IPU
     ipu, tile = np.divmod(np.arange(machines * tiles), per_ipu)
     group, member = ipu * groups + tile // sharing, tile % sharing
-    pair = (group * tiles)[messages.rows["destination"]] + np.tile(np.arange(tiles), machines)[messages.rows["source"]]
+    to = messages.rows["destination"]
+    by_group = np.zeros(machines * tiles // per_ipu * groups, np.int64)
+    for part in whole_groups(group[to], AT_ONCE) if is_sorted(to) else [slice(None)]:
+        some = messages.chosen(part)
+        pair = group[to[part]] * tiles + some.rows["source"] % tiles
+        pair, bytes = _received_by_all(some, member[to[part]], pair, sharing)
+        by_group += np.bincount(pair // tiles, weights=bytes, minlength=len(by_group)).astype(np.int64)
+    shared: Int64s = by_group[group]
+    return shared
+
+
+def _received_by_all(messages: Messages, member: Int64s, pair: Int64s, members: int) -> tuple[Int64s, Int64s]:
+    """What all members of a super tile receive alike: pairs of super tile and source, and bytes."""
+    span = int((messages.offset + messages.rows["bytes"]).max()) + 1
     begin = keys(pair, messages.offset, span)
     end = begin + messages.rows["bytes"]
-    member = member[messages.rows["destination"]]
     first = member == 0
     common_begin, common_end = union(begin[first], end[first])
-    for number in range(1, sharing):
+    for number in range(1, members):
         this = member == number
         common = overlay(common_begin, common_end, *union(begin[this], end[this]))
         common_begin, common_end = common.begin, common.end
-    by_group = np.bincount(
-        common_begin // span // tiles, weights=common_end - common_begin, minlength=machines * tiles // per_ipu * groups
-    )
-    shared: Int64s = by_group.astype(np.int64)[group]
-    return shared
+    return common_begin // span, common_end - common_begin
 
 
 def _flows(target: Target, messages: Messages) -> Int64s:

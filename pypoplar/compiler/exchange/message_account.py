@@ -45,6 +45,7 @@ class MessageAccount:
 
     exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
     offset: Int64s  # [messages], bytes in the source's memory
+    stretches: Int64s  # [tiles]: of its memory that each sends; what several tiles receive is one
 
 
 def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccount:
@@ -53,17 +54,18 @@ def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccou
     Exchanges of several machines are accounted at once: tile t of machine m is tile ``m * tiles + t``, and nothing goes from one
     machine to another.
     """
-    messages, offset = _by_receiver(tiles, transfers, machines)
+    messages, offset, received = _by_receiver(tiles, transfers, machines)
     if len(messages) == 0:
         nothing = np.zeros(machines * tiles, np.int64)
-        return MessageAccount(Exchange(messages, nothing, nothing), offset)
-    received = _per_tile(machines * tiles, messages["destination"], messages["bytes"])
+        return MessageAccount(Exchange(messages, nothing, nothing), offset, nothing)
     source, size = _sent(messages["source"], messages["bytes"], offset)
-    return MessageAccount(Exchange(messages, _per_tile(machines * tiles, source, size), received), offset)
+    exchange = Exchange(messages, _per_tile(machines * tiles, source, size), received)
+    return MessageAccount(exchange, offset, np.bincount(source, minlength=machines * tiles))
 
 
-def _by_receiver(tiles: int, transfers: Transfers, machines: int) -> tuple[StructuredArray, Int64s]:
-    """The messages, and their places in the source's memory; many transfers are looked at receiver by receiver."""
+def _by_receiver(tiles: int, transfers: Transfers, machines: int) -> tuple[StructuredArray, Int64s, Int64s]:
+    """The messages, their places in the source's memory, and what tiles receive; many are looked at receiver by receiver."""
+    received = np.zeros(machines * tiles, np.int64)
     parts = whole_groups(transfers.destination, AT_ONCE) if is_sorted(transfers.destination) else [slice(None)]
     messages, offsets = [np.zeros(0, MESSAGE)], [np.zeros(0, np.int64)]
     for part in parts:
@@ -76,7 +78,8 @@ def _by_receiver(tiles: int, transfers: Transfers, machines: int) -> tuple[Struc
             rows["source"] += rows["destination"] // tiles * tiles
         messages.append(rows)
         offsets.append(offset)
-    return np.concatenate(messages), np.concatenate(offsets)
+        received += _per_tile(len(received), rows["destination"], rows["bytes"])
+    return np.concatenate(messages), np.concatenate(offsets), received
 
 
 def share_out(transfers: Transfers, copy: Int64s, copies: int) -> tuple[StructuredArray, Int64s, Int64s]:

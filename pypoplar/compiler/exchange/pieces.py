@@ -23,7 +23,7 @@ def make_pieces(
     target_in_buffer: Bools | bool = False,
 ) -> Pieces:
     def flags(given: Bools | bool) -> Bools:
-        return np.full(len(bytes), given) if isinstance(given, bool) else given
+        return np.broadcast_to(given, len(bytes)) if isinstance(given, bool) else given
 
     return Pieces(source_tile, source_offset, target_tile, target_offset, bytes, flags(source_in_buffer), flags(target_in_buffer))
 

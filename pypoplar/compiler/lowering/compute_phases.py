@@ -70,8 +70,8 @@ class PhaseTable:
         phases = Phases(
             NOTHING,
             without_pieces(plan),
-            price_exchange(self.target, plan.before, plan.before_offset, arriving),
-            price_exchange(self.target, plan.after, plan.after_offset, departing),
+            price_exchange(self.target, plan.before, plan.before_offset, arriving, plan.before_stretches),
+            price_exchange(self.target, plan.after, plan.after_offset, departing, plan.after_stretches),
             rearrange_cycles(self.target, plan.copied_before, tiles),
             rearrange_cycles(self.target, plan.copied_after, tiles),
         )

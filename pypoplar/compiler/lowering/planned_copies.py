@@ -93,7 +93,7 @@ class PlannedCopies:
             within = pieces_within(self.target, messages, placed)
         else:
             within = pieces_of_copies(self.target, plan.shares, machine, placed)
-        exchanges = price_exchanges(self.target, plan.account, plan.offset, within, machines)
+        exchanges = price_exchanges(self.target, plan.account, plan.offset, within, machines, plan.stretches)
         rearranged = rearrange_cycles(self.target, pieces, machines * tiles).reshape(machines, tiles)
         sent, received = (bytes.reshape(machines, tiles) for bytes in (plan.account.bytes_sent, plan.account.bytes_received))
         first_tiles = np.arange(machines + 1) * tiles
