@@ -50,7 +50,8 @@ class TilePlaces:
 
     def on_tiles(self, tile: Int64s, offset: Int64s) -> Places:
         """Places that are known by tile, and by offset in its memory."""
-        return Places(self.ipu[tile], self.offset[tile] + offset)
+        alike = bool((self.ipu == self.ipu[:1]).all())  # one number does for all then
+        return Places(np.broadcast_to(self.ipu[0], len(tile)) if alike else self.ipu[tile], self.offset[tile] + offset)
 
     def _resolved(self, tile: Int64s, offset: Int64s, in_buffer: Bools) -> Places:
         if bool(in_buffer.any()):
