@@ -98,6 +98,8 @@ def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: C
         axes = ((copies, high - low),) if copies > 1 else ()
         return variable._boxed(Box(first[0] + box.offset - low, (axes, *box.dimensions)))
     assert runs is not None
+    if copies == 1 and tensor._boxes is not None:
+        return variable._of_boxes(tensor._boxes.moved(first[0] - low), shape)
     if copies == 1:
         return variable._scattered(runs.moved(first[0] - low), shape)
     start = np.concatenate([runs.start - low + begin for begin in first])

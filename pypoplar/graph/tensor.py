@@ -2,7 +2,8 @@
 
 A tensor is immutable and cheap: most are *strided* (offset, shape and strides in element ids), and making one takes about a
 microsecond, so programs may slice a matrix a hundred thousand times. What has several strides a dimension, such as the flattened
-view of a transposed matrix, is a `Box`; what is no box, such as most concatenations, is a `RunList` with a shape.
+view of a transposed matrix, is a `Box`; what is no box, such as most concatenations, is a `RunList` with a shape, or a `BoxList`
+where runs are many and boxes few.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
+from pypoplar.arrays.box_lists import BoxList, PlacedBox
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress, interleaved, join
@@ -90,14 +92,15 @@ class Tensor(WithoutValues, ShownInNotebooks):
     [[1, 3], [4, 6]]
     """
 
-    __slots__ = ("_box", "_offset", "_runs", "_shape", "_strides", "_type", "_variables")
+    __slots__ = ("_box", "_boxes", "_offset", "_runs", "_shape", "_strides", "_type", "_variables")
 
     _variables: Variables | None
     _type: ElementType
     _offset: int  # of a strided tensor
     _shape: Shape
-    _strides: Shape | None  # None: see _box and _runs, one of which is there then
+    _strides: Shape | None  # None: see _box, _boxes and _runs, one of which is there then
     _box: Box | None
+    _boxes: BoxList | None
     _runs: RunList | None
 
     def __init__(self) -> None:
@@ -107,6 +110,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         self._shape = (0,)
         self._strides = (1,)
         self._box = None
+        self._boxes = None
         self._runs = None
 
     # -- making views ---------------------------------------------------------------------------------------------------------
@@ -119,6 +123,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         view._shape = shape
         view._strides = steps
         view._box = None
+        view._boxes = None
         view._runs = None
         return view
 
@@ -131,6 +136,21 @@ class Tensor(WithoutValues, ShownInNotebooks):
         view._strides = None
         view._box = box
         return view
+
+    def _of_boxes(self, boxes: BoxList, shape: Shape) -> Tensor:
+        """A view of a list of boxes, strided or one box where that does."""
+        whole = boxes.whole()
+        if whole is not None and (shaped := whole.reshaped(shape)) is not None:
+            return self._boxed(shaped)
+        view = self._strided(0, shape, ())
+        view._strides = None
+        view._boxes = boxes
+        return view
+
+    def _joined(self, boxes: list[PlacedBox] | None, shape: Shape) -> Tensor | None:
+        """A view of boxes, if these are few."""
+        made = None if boxes is None else BoxList.made(boxes, self._bounds())
+        return None if made is None else self._of_boxes(made, shape)
 
     def _whole_box(self) -> Box | None:
         """The view as a box; None of run lists and of no elements."""
@@ -167,6 +187,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         view._type = type
         view._offset += by
         view._box = None if self._box is None else Box(self._box.offset + by, self._box.dimensions)
+        view._boxes = None if self._boxes is None else self._boxes.moved(by)
         view._runs = None if self._runs is None else self._runs.moved(by)
         return view
 
@@ -176,6 +197,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return strides.element_ids(self._offset, self._shape, self._strides)
         if self._box is not None:
             return self._box.ids()
+        if self._boxes is not None:
+            return self._boxes.ids().reshape(self._shape)
         return self._run_list().ids().reshape(self._shape)
 
     def _run_list(self) -> RunList:
@@ -183,6 +206,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._runs
         if self._box is not None:
             return RunList(*self._box.runs())
+        if self._boxes is not None:
+            return self._boxes.runs(self._bounds())
         assert self._strides is not None
         return RunList(*strides.runs(self._offset, self._shape, self._strides))
 
@@ -320,6 +345,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._strided(self._offset + begin * self._strides[dimension], cut, self._strides)
         if self._box is not None and begin < end and (part := self._box.part(dimension, begin, end)) is not None:
             return self._boxed(part)
+        if self._boxes is not None and (cut_out := self._joined(self._boxes.part(shape, dimension, begin, end), cut)) is not None:
+            return cut_out
         outer, inner = prod(shape[:dimension]), prod(shape[dimension + 1 :])
         if outer == 1:
             return self._scattered(self._run_list().part(begin * inner, end * inner), cut)
@@ -488,6 +515,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
             raise TensorShapeError(f"subSample of {self._described()} needs a stride of at least 1, got {stride}")
         if self._box is not None and (part := self._box.every(axis, stride)) is not None:
             return self._boxed(part)
+        if self._boxes is not None:
+            sampled = (*self._shape[:axis], -(-self._shape[axis] // stride), *self._shape[axis + 1 :])
+            if (view := self._joined(self._boxes.every(self._shape, axis, stride), sampled)) is not None:
+                return view
         if self._strides is None:
             return self._of_ids(self._ids()[(slice(None),) * axis + (slice(None, None, stride),)])
         shape = (*self._shape[:axis], -(-self._shape[axis] // stride), *self._shape[axis + 1 :])
@@ -514,6 +545,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
         axis = self._dimension(dimension)
         if self._box is not None:
             return self._boxed(self._box.reversed(axis))
+        if self._boxes is not None and (view := self._joined(self._boxes.reversed(self._shape, axis), self._shape)) is not None:
+            return view
         if self._strides is None or self._shape[axis] == 0:
             return self._of_ids(np.flip(self._ids(), axis))
         step = self._strides[axis]
@@ -531,6 +564,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
         box = self._whole_box()
         if box is not None and (shaped := box.reshaped(shape)) is not None:
             return self._boxed(shaped)
+        if self._boxes is not None:
+            return self._of_boxes(self._boxes, shape)
         return self._scattered(self._run_list(), shape)
 
     def reshape(self, shape: int | Iterable[int], *more: NoReturn) -> Tensor:
@@ -702,9 +737,11 @@ class Tensor(WithoutValues, ShownInNotebooks):
             )
         if self._box is not None:
             return self._boxed(self._box.permuted(order))
+        shape = tuple(self._shape[dimension] for dimension in order)
+        if self._boxes is not None and (view := self._joined(self._boxes.permuted(self._shape, order), shape)) is not None:
+            return view
         if self._strides is None:
             return self._of_ids(self._ids().transpose(order))
-        shape = tuple(self._shape[dimension] for dimension in order)
         return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
@@ -850,6 +887,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._of_ids(np.zeros(shape, np.int64))
         if self._box is not None:
             return self._boxed(self._box.repeated(axis, times, inner=inner))
+        if self._boxes is not None:
+            boxes = self._boxes.repeated(self._shape, axis, times, each=inner)
+            if (view := self._joined(boxes, shape)) is not None:
+                return view
         rows = prod(self._shape[: axis + inner])
         return self._scattered(interleaved([self._run_list()], rows, self._bounds(), times), shape)
 
@@ -901,6 +942,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
         if self._runs is not None and other._runs is not None:
             mine, theirs = self._runs, other._runs
             return all(map(np.array_equal, (mine.start, mine.count, mine.step), (theirs.start, theirs.count, theirs.step)))
+        if self._boxes is not None and other._boxes is not None:
+            return self._boxes.boxes == other._boxes.boxes
         own, its = self._whole_box(), other._whole_box()
         return own is not None and own == its
 
@@ -922,9 +965,11 @@ class Tensor(WithoutValues, ShownInNotebooks):
         """The numbers of the variables it views, ascending (not part of Poplar)."""
         if self._variables is None or prod(self._shape) == 0:
             return []
+        if self._boxes is not None:
+            return sorted({self._variables.number_of(element) for element in self._boxes.first()})
         if self._runs is None:
             return [self._variables.number_of(self._offset)]
-        return [int(number) for number in distinct(self._variables.numbers_of(self._run_list().start))]
+        return [int(number) for number in distinct(self._variables.numbers_of(self._runs.start))]
 
     def variable_names(self) -> list[str]:
         """The names of the variables it views, in the order they were added (not part of Poplar)."""

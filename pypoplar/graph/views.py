@@ -7,12 +7,16 @@ from math import prod
 
 import numpy as np
 
+from pypoplar.arrays.box_lists import MOST_BOXES, BoxList, PlacedBox, beside
+from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, interleaved, join
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.tracebacks import public
+
+FEW_RUNS = 64  # of a view, which are as quickly looked through as boxes
 
 
 @public
@@ -61,11 +65,46 @@ def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: i
     shape = (*first._shape[:axis], sum(tensor._shape[axis] for tensor in several), *first._shape[axis + 1 :])
     if len(several) == 1:
         return first
-    if prod(shape[:axis]) == 1:
-        return first._scattered(join([tensor._run_list() for tensor in several], first._bounds()), shape)
-    if prod(shape) == 0:
+    rows = prod(shape[:axis])
+    if rows == 1:
+        runs = join([tensor._run_list() for tensor in several], first._bounds())
+    elif prod(shape) == 0:
         return first._of_ids(np.zeros(shape, np.int64))
-    return first._scattered(interleaved([tensor._run_list() for tensor in several], prod(shape[:axis]), first._bounds()), shape)
+    else:
+        runs = interleaved([tensor._run_list() for tensor in several], rows, first._bounds())
+    joined = first._scattered(runs, shape)
+    boxes = _boxes_beside(several, rows) if joined._runs is not None and len(runs) > FEW_RUNS else None
+    return joined if boxes is None else first._of_boxes(boxes.knowing(runs), shape)
+
+
+def _boxes_beside(tensors: list[Tensor], rows: int) -> BoxList | None:
+    """Tensors of as many rows each, whose rows follow each other in turn, as boxes; None if they are too many."""
+    views: list[tuple[list[PlacedBox], int]] = []
+    left = MOST_BOXES
+    for tensor in tensors:
+        if (elements := prod(tensor._shape)) == 0:
+            continue
+        boxes = _placed_boxes(tensor, left)
+        if boxes is None:
+            return None
+        views.append((boxes, elements // rows))
+        left -= len(boxes)
+    boxes = beside(views)
+    return None if boxes is None else BoxList.made(boxes, tensors[0]._bounds())
+
+
+def _placed_boxes(tensor: Tensor, most: int) -> list[PlacedBox] | None:
+    """The boxes of a tensor, a run at least each; None if they are more than so many."""
+    if tensor._boxes is not None:
+        return list(tensor._boxes.boxes) if len(tensor._boxes.boxes) <= most else None
+    box = tensor._whole_box()
+    if box is not None:
+        return [PlacedBox.of(0, box)] if most else None
+    runs = tensor._run_list()
+    if len(runs) > most:
+        return None
+    columns = (column.tolist() for column in (runs.first[:-1], runs.start, runs.count, runs.step))
+    return [PlacedBox.of(place, Box.strided(start, (count,), (step,))) for place, start, count, step in zip(*columns, strict=True)]
 
 
 @public
