@@ -125,6 +125,22 @@ def test_sharing_a_bus_never_costs_and_saves_at_most_half(rows):
     assert (2 * shared >= alone).all()
 
 
+@pytest.mark.parametrize("ipus", [1, 2])
+@given(st.lists(st.tuples(*[st.integers(0, TILES - 1)] * 2, st.integers(0, 40), st.integers(1, 30)), min_size=1, max_size=20))
+def test_what_is_known_of_messages_and_how_many_are_looked_at_at_once_changes_no_price(ipus, rows):
+    source, destination, offset, size = (np.array(column) for column in zip(*rows, strict=True))
+    target = target_of(ipus=ipus, tiles=TILES // ipus)
+    made = account(TILES, Transfers(source, destination, np.zeros(len(rows), np.int64), offset, size))
+    given_messages = (target, made.exchange, made.offset, np.zeros(TILES, np.int64))
+    plain = price_exchange(*given_messages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.compiler.exchange.exchange_costs.AT_ONCE", 1)
+        known = price_exchange(*given_messages, made.stretches)
+    assert known.cycles.tolist() == plain.cycles.tolist()
+    assert known.pieces.tolist() == plain.pieces.tolist()
+    assert (known.global_cycles, known.crosses) == (plain.global_cycles, plain.crosses)
+
+
 # Pieces, and copies on a tile
 
 
