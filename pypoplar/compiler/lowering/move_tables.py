@@ -255,6 +255,8 @@ class MoveLists:
         order = sorting_order(tile)
         if order is not None:
             source, target, bytes, tile = source[order], target[order], bytes[order], tile[order]
+        if self._waiting and len(bytes) > FOLDED_AT_ONCE:
+            self._fold()  # a long list by itself, which is not copied behind short ones
         for pair, which in _by_pair(source.ipu, target.ipu):
             self._pairs.append(pair)
             self._waiting.append(_Listed(source.offset[which], target.offset[which], bytes[which], tile[which]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,11 +47,13 @@ def described(moves: Moves, move: int) -> list[Any]:
     return lists
 
 
-@given(st.lists(columns(), min_size=1, max_size=5))
-def test_moves_that_are_folded_together_are_as_each_alone(every: list[tuple[Places, Places, Int64s, Int64s]]) -> None:
+@given(st.lists(columns(), min_size=1, max_size=5), st.sampled_from([1, 4, 1 << 16]))
+def test_moves_that_are_folded_together_are_as_each_alone(every: list[tuple[Places, Places, Int64s, Int64s]], at_once: int) -> None:
     together = MoveLists()
-    numbers = [together.add(*move) for move in every]
-    moves = together.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.compiler.lowering.move_tables.FOLDED_AT_ONCE", at_once)
+        numbers = [together.add(*move) for move in every]
+        moves = together.finish()
     for number, move in zip(numbers, every, strict=True):
         alone = MoveLists()
         only = alone.add(*move)
