@@ -237,3 +237,40 @@ class Dropout(Drawing[Real], Generic[Real], name="poprand::Dropout"):
 
     def flops(self, vertex):
         return random_flops(vertex, MULTIPLY_OF_DRAW)
+
+
+class _Modified(Drawing[Number], Generic[Number]):
+    """A vertex that reads the modifier of its seed, where others have it as a constant: another for each call of a function."""
+
+    modifier: Input[Vector[UNSIGNED_INT]]  # of one element, in the place of `seedModifier`
+
+    def begin(self, worker, state):
+        start = UNSIGNED_LONGLONG(self.seed[0]) | (UNSIGNED_LONGLONG(self.seed[1]) << 32)
+        start = splitmix64(splitmix64(start, UNSIGNED_LONGLONG(0)), UNSIGNED_LONGLONG(self.modifier[0]))
+        generator = UNSIGNED_LONGLONG(self.tile) * UNSIGNED_LONGLONG(ipu.worker_count()) + UNSIGNED_LONGLONG(worker)
+        state[0] = splitmix64(start, generator * 2)
+        state[1] = splitmix64(start, generator * 2 + 1)
+
+
+class ModifiedUniform(_Modified[Real], Uniform[Real], Generic[Real], name="poprand::Uniform<modifier>"):
+    """`Uniform` with a modifier that is read."""
+
+
+class ModifiedUniformInteger(_Modified[Whole], UniformInteger[Whole], Generic[Whole], name="poprand::UniformInteger<modifier>"):
+    """`UniformInteger` with a modifier that is read."""
+
+
+class ModifiedNormal(_Modified[Real], Normal[Real], Generic[Real], name="poprand::Normal<modifier>"):
+    """`Normal` with a modifier that is read."""
+
+
+class ModifiedTruncatedNormal(_Modified[Real], TruncatedNormal[Real], Generic[Real], name="poprand::TruncatedNormal<modifier>"):
+    """`TruncatedNormal` with a modifier that is read."""
+
+
+class ModifiedBernoulli(_Modified[Number], Bernoulli[Number], Generic[Number], name="poprand::Bernoulli<modifier>"):
+    """`Bernoulli` with a modifier that is read."""
+
+
+class ModifiedDropout(_Modified[Real], Dropout[Real], Generic[Real], name="poprand::Dropout<modifier>"):
+    """`Dropout` with a modifier that is read."""

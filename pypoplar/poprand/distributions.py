@@ -28,7 +28,7 @@ FARTHEST = 186 * STEP
 def uniform(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     reference: Tensor,
     outType: ElementType,
     minVal: float,
@@ -48,7 +48,8 @@ def uniform(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     reference:
         A tensor with tiles, whose shape and mapping the result has.
     outType:
@@ -96,7 +97,7 @@ def uniform(
 def normal(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     reference: Tensor,
     outType: ElementType,
     mean: float,
@@ -112,7 +113,8 @@ def normal(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     reference:
         A tensor with tiles, whose shape and mapping the result has.
     outType:
@@ -153,7 +155,7 @@ def normal(
 def truncatedNormal(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     reference: Tensor,
     outType: ElementType,
     mean: float,
@@ -170,7 +172,8 @@ def truncatedNormal(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     reference:
         A tensor with tiles, whose shape and mapping the result has.
     outType:
@@ -220,7 +223,7 @@ def attempts(alpha: float) -> int:
 def bernoulli(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     reference: Tensor,
     outType: ElementType,
     prob: float,
@@ -235,7 +238,8 @@ def bernoulli(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     reference:
         A tensor with tiles, whose shape and mapping the result has.
     outType:
@@ -267,7 +271,7 @@ def bernoulli(
 def logUniform(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     reference: Tensor,
     outType: ElementType,
     minVal: float,
@@ -287,7 +291,8 @@ def logUniform(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     reference:
         A tensor with tiles, whose shape and mapping the result has.
     outType:

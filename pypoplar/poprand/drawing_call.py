@@ -21,6 +21,7 @@ from pypoplar.program import Execute, Sequence
 from pypoplar.types import FLOAT, UNSIGNED_INT, ElementType
 
 LARGEST_MODIFIER = 2**32 - 1
+MODIFIER = "modifier"  # the first argument of vertices' templates that read theirs
 LARGEST = sys.float_info.max
 
 
@@ -31,25 +32,34 @@ class DrawingCall:
     name: str  # "uniform"
     graph: Graph
     seed: Tensor | None
-    modifier: int
+    modifier: int | Tensor
     reference: Tensor
     prog: Sequence
     debug: str  # what the call adds is named below it
 
     @staticmethod
     def of(
-        name: str, graph: Graph, seed: Tensor | None, modifier: int, reference: Tensor, prog: Sequence, debugContext: str | None
+        name: str,
+        graph: Graph,
+        seed: Tensor | None,
+        modifier: int | Tensor,
+        reference: Tensor,
+        prog: Sequence,
+        debugContext: str | None,
     ) -> DrawingCall:
         """The call of so many arguments; `PoplarTypeError` or `PoplibsError` for those that none can have."""
         call = f"poprand.{name}"
         check_call(call, graph, prog, debugContext)
-        number = seed_modifier(call, modifier)
+        if isinstance(modifier, Tensor):
+            check_modifier(call, graph, modifier)
+        else:
+            modifier = seed_modifier(call, modifier)
         if seed is not None:
             check_seed(call, graph, seed)
         check_operands(call, graph, reference=reference)
         if not graph.hasCodelet(templateVertex("poprand::Normal", FLOAT)):
             raise UnknownVertexType(f"{call}: the graph does not know poprand's codelets; call poprand.addCodelets(graph) first")
-        return DrawingCall(name, graph, seed, number, reference, prog, below(debugContext, name))
+        return DrawingCall(name, graph, seed, modifier, reference, prog, below(debugContext, name))
 
     @property
     def call(self) -> str:
@@ -101,17 +111,22 @@ class DrawingCall:
         if seed is None:
             seed = top.addConstant(UNSIGNED_INT, [0], [], below(self.debug, "noSeed"))
             top.setTileMapping(seed, 0)
+        modifier, template, edges = self.modifier, [f"poprand::{vertex}"], {"seed": seed}
+        if isinstance(modifier, Tensor):
+            if self.seed is not None:
+                template, edges = [*template, MODIFIER], {**edges, "modifier": modifier}
+            modifier = 0
         # In the order of memory a tile's elements are one piece, whatever the view of them.
         flat, others = top.reorderToSimplify(out, list((inputs or {}).values()))
         cs = top.addComputeSet(self.debug)
         add_vertices_on_tiles(
             top,
             cs,
-            templateVertex(f"poprand::{vertex}", out.elementType()),
+            templateVertex(template[0], *template[1:], out.elementType()),
             {"out": flat, **dict(zip(inputs or {}, others, strict=True))},
             TileRegions.of(top, flat),
-            edges={"seed": seed},
-            values={"seedModifier": self.modifier, **values},
+            edges=edges,
+            values={"seedModifier": modifier, **values},
             tile_field="tile",
         )
         self.prog.add(Execute(cs))
@@ -128,6 +143,13 @@ def seed_modifier(call: str, modifier: int) -> int:
     if number > LARGEST_MODIFIER:
         raise PoplibsError(f"{call}: seedModifier is 32 bits, {LARGEST_MODIFIER} at most, got {number}")
     return number
+
+
+def check_modifier(call: str, graph: Graph, modifier: Tensor) -> None:
+    """`PoplibsError` unless a modifier that is a tensor is an UNSIGNED_INT [1] of the graph, with tiles."""
+    if modifier.elementType() is not UNSIGNED_INT or modifier.shape() != [1]:
+        raise PoplibsError(f"{call}: a seedModifier that is a tensor is UNSIGNED_INT [1], got {modifier!r}")
+    check_operands(call, graph, seedModifier=modifier)
 
 
 def check_seed(call: str, graph: Graph, seed: Tensor) -> None:

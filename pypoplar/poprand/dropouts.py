@@ -27,7 +27,7 @@ CERTAIN = 2**16  # a probability of 1
 def dropout(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     input: Tensor,
     reference: Tensor,
     keepProbability: float,
@@ -39,7 +39,7 @@ def dropout(
 def dropout(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     input: Tensor,
     reference: Tensor,
     keepProbability: float,
@@ -52,7 +52,7 @@ def dropout(
 def dropout(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     input: Tensor,
     reference: Tensor,
     keepProbability: float,
@@ -72,7 +72,8 @@ def dropout(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     input:
         FLOAT or HALF of any shape.
     reference:
@@ -127,7 +128,7 @@ def dropout(
 def shapedDropout(
     graph: Graph,
     seed: Tensor | None,
-    seedModifier: int,
+    seedModifier: int | Tensor,
     input: Tensor,
     reference: Tensor,
     keepProbability: float,
@@ -145,7 +146,8 @@ def shapedDropout(
         UNSIGNED_INT [2], with which the result depends on seed, modifier and layout alone, and the generators of the workers
         stay as they are; with None they go on.
     seedModifier:
-        32 bits that go with a seed, for several calls with one seed; without a seed it means nothing.
+        32 bits that go with a seed, for several calls with one seed, or a tensor UNSIGNED_INT [1] that has them when the call runs;
+        without a seed it means nothing.
     input:
         FLOAT or HALF of any shape.
     reference:

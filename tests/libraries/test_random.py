@@ -521,7 +521,7 @@ def test_what_does_not_fit_is_refused_before_the_graph_changes():
     reference, seed, prog = variable(graph, FLOAT, [4], "reference"), seed_of(graph), Sequence()
     whole = variable(graph, INT, [2], "whole")
     three = graph.addConstant(UNSIGNED_INT, [3], [1, 2, 3], "three")
-    unmapped = graph.addVariable(FLOAT, [3], "unmapped")
+    unmapped, modifier = graph.addVariable(FLOAT, [3], "unmapped"), graph.addVariable(UNSIGNED_INT, [1], "modifier")
     before = graph.numComputeSets(), graph.numVertices(), len(graph.freeze().variables.names)
     right = {"graph": graph, "seed": seed, "seedModifier": 1, "reference": reference, "prog": prog}
     right |= {"outType": FLOAT, "minVal": 0, "maxVal": 1}
@@ -536,6 +536,8 @@ def test_what_does_not_fit_is_refused_before_the_graph_changes():
         ({"seedModifier": 1.5}, PoplarTypeError, "seedModifier is a whole number, got 1.5"),
         ({"seedModifier": -1}, PoplibsError, "seedModifier is 0 at least, got -1"),
         ({"seedModifier": 2**32}, PoplibsError, "seedModifier is 32 bits, 4294967295 at most, got 4294967296"),
+        ({"seedModifier": three}, PoplibsError, r"a seedModifier that is a tensor is UNSIGNED_INT \[1\], got .*'three'"),
+        ({"seedModifier": modifier}, PoplarError, "seedModifier = .*'modifier'.* no tile"),
         ({"reference": [1, 2]}, PoplarTypeError, "poprand.uniform takes a tensor"),
         ({"reference": unmapped}, PoplarError, "unmapped"),
         ({"reference": variable(other, FLOAT, [4], "foreign")}, PoplarTypeError, "belongs to another graph"),
@@ -560,6 +562,45 @@ def test_what_does_not_fit_is_refused_before_the_graph_changes():
             poprand.setSeed(graph, masterSeed, 0, prog)
     with pytest.raises(PoplibsError, match="seedModifier"):
         poprand.setSeed(graph, seed, -1, prog)
+
+
+OF_MODIFIERS = {
+    "uniform": lambda graph, like, prog, *drawn: poprand.uniform(graph, *drawn, like, FLOAT, -3, 5, prog),
+    "integers": lambda graph, like, prog, *drawn: poprand.uniform(graph, *drawn, like, INT, -10, 10, prog),
+    "normal": lambda graph, like, prog, *drawn: poprand.normal(graph, *drawn, like, HALF, 1, 2, prog),
+    "truncated": lambda graph, like, prog, *drawn: poprand.truncatedNormal(graph, *drawn, like, FLOAT, 0, 1, 1.5, prog),
+    "bernoulli": lambda graph, like, prog, *drawn: poprand.bernoulli(graph, *drawn, like, HALF, 0.3, prog),
+    "logarithms": lambda graph, like, prog, *drawn: poprand.logUniform(graph, *drawn, like, FLOAT, 1, 9, prog),
+    "dropout": lambda graph, like, prog, *drawn: poprand.dropout(
+        graph, *drawn, ones(graph, FLOAT, like.shape()), like, 0.7, 2, prog
+    ),
+    "shaped": lambda graph, like, prog, *drawn: poprand.shapedDropout(
+        graph, *drawn, ones(graph, HALF, like.shape()), like[0], 0.7, 2, prog
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["native", "interpret"])
+@pytest.mark.parametrize("name", OF_MODIFIERS)
+def test_a_modifier_that_is_a_tensor_draws_what_the_number_draws(name, mode):
+    def call(modifier, seeded=True):
+        def drawing(graph, seed, reference, prog):
+            given = modifier
+            if isinstance(modifier, list):
+                given = graph.addConstant(UNSIGNED_INT, [1], modifier, "modifier")
+                graph.setTileMapping(given, 2)
+            return OF_MODIFIERS[name](graph, reference, prog, seed if seeded else None, given)
+
+        return drawing
+
+    (number, plain), (tensor, read) = (drawn(call(one), (7, 30), mode=mode) for one in (4_000_000_007, [4_000_000_007]))
+    other, _ = drawn(call([8]), (7, 30), mode=mode)
+    np.testing.assert_array_equal(number, tensor)
+    assert (tensor != other).any()
+    charged = [sum(step.compute_cycles for step in engine.getReport().execution.steps) for engine in (plain, read)]
+    assert charged[0] == charged[1]
+    unseeded = [drawn(call(one, seeded=False), (7, 30), mode=mode)[0] for one in (4, [5])]
+    np.testing.assert_array_equal(*unseeded)
 
 
 def test_a_graph_without_the_codelets_is_told_where_to_get_them():
