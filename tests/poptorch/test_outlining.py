@@ -49,6 +49,20 @@ class Dropped(torch.nn.Module):
         return self.dropout(torch.tanh(self.linear(x)))
 
 
+class Noisy(torch.nn.Module):
+    """A layer that draws numbers of three kinds, and a mask within an attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(WIDTH, WIDTH)
+        self.attention = torch.nn.MultiheadAttention(WIDTH, 2, dropout=0.3, batch_first=True)
+
+    def forward(self, x):
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        x = torch.nn.functional.rrelu(self.linear(x), 0.1, 0.4, self.training)
+        return x + torch.randn_like(x) * torch.bernoulli(torch.full_like(x, 0.6))
+
+
 class Pooled(torch.nn.Module):
     """A layer whose gradient knows the places of the largest."""
 
@@ -113,7 +127,7 @@ def assert_equal(one, other):
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("kind", [Attention, Convolved, Dropped, Pooled])
+@pytest.mark.parametrize("kind", [Attention, Convolved, Dropped, Noisy, Pooled])
 def test_results_with_functions_are_those_without_to_the_bit(kind, training):
     plain = run_of(lambda: Network(kind, 6), False, training=training)
     outlined = run_of(lambda: Network(kind, 6), True, training=training)
@@ -122,6 +136,17 @@ def test_results_with_functions_are_those_without_to_the_bit(kind, training):
     assert_equal(plain, outlined)
     vertices = [model.getReport().compilation.graph.numVertices for *_, model in (plain, outlined)]
     assert vertices[1] < vertices[0]
+
+
+def test_dropouts_are_parts_of_functions_that_run_as_often_as_there_are_layers():
+    counts = []
+    for outline in (False, True):
+        *_, model = run_of(lambda: Network(Dropped, 6), outline, calls=1)
+        dropouts = [step for step in model.getReport().execution.steps if "native_dropout" in step.name and step.compute_cycles]
+        counts.append((len(dropouts), sum(step.compute_cycles for step in dropouts)))
+    assert counts[0][0] == 12
+    assert counts[1][0] <= 6
+    assert counts[0][1] == counts[1][1]
 
 
 def test_copies_are_named_by_the_module_whose_call_they_belong_to():

@@ -28,7 +28,6 @@ VIEWS = frozenset(
 )
 OF_ELEMENTS, OF_OTHERS = 0.01, 1.0  # what outlining an operation is worth: PopART has 1 for those that have large vertices
 DEPTH_SEEN = 3  # how far entries look around: at the transpose of a view of a gradient, at what the parts of a sum are made of
-DROPOUTS = (aten.native_dropout.default, aten.native_dropout_backward.default)
 
 
 @frozen(eq=False)
@@ -65,6 +64,18 @@ def equal_runs(
 def worth_of(node: fx.Node) -> float:
     """What outlining an operation is worth, views nothing."""
     return 0.0 if node.target in VIEWS else OF_ELEMENTS if node.target in ELEMENTS else OF_OTHERS
+
+
+def is_copied(node: fx.Node) -> bool:
+    """Whether a value has something to be copied: the mask of a dropout is drawn again."""
+    of_dropout = node.target is operator.getitem and getattr(node.args[0], "target", None) is aten.native_dropout.default
+    return not (of_dropout and node.args[1] == 1)
+
+
+def draws(node: fx.Node) -> bool:
+    """Whether an operation draws random numbers."""
+    drawn = isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+    return drawn or node.target is aten.native_dropout_backward.default
 
 
 def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node], position: dict[fx.Node, int]) -> RepeatedStretch | None:
@@ -138,15 +149,15 @@ class _Labels:
 
 
 def _is_repeatable(lowering: GraphLowering, node: fx.Node) -> bool:
-    """Whether an operation does the same again: it draws no numbers, talks to no host, and is no mark of a loop or an IPU."""
-    if node is lowering.first_gradient or node.target in DROPOUTS:
+    """Whether an operation does the same again: it talks to no host, and is no mark of a loop or an IPU."""
+    if node is lowering.first_gradient:
         return False
     if node.target is operator.getitem:
         return isinstance(node.args[0], fx.Node) and _is_repeatable(lowering, node.args[0])
     known = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
     several = pytree.tree_leaves(node.meta.get("val"))
     tensors = all(one is None or isinstance(one, torch.Tensor) for one in several)
-    return known and tensors and torch.Tag.nondeterministic_seeded not in node.target.tags
+    return known and tensors
 
 
 def _plain(arguments: Any) -> Any:

@@ -25,20 +25,23 @@ def uniform_numbers(at: GraphLowering, low: float, high: float, type: ElementTyp
     """Numbers from `low` to below `high`, in the shape of this operation's result."""
     type = type or (at.type if at.type in FLOATS else FLOAT)
     last = float(np.nextafter(type.dtype.type(high), type.dtype.type(low)))
-    return _drawn(
-        at, type, lambda like: poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, type, low, last, at.program, at.name)
-    )
+
+    def draw(like: Tensor) -> Tensor:
+        return poprand.uniform(at.graph, at.random_seed(), at.drawing().modifier, like, type, low, last, at.program, at.name)
+
+    return _drawn(at, type, draw)
 
 
 def normal_numbers(at: GraphLowering, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
     """Numbers of a normal distribution, in the shape of this operation's result."""
     if deviation == 0:
         return at.constant(Constant(np.full(at.shape, mean, at.type.dtype)))
-    return _drawn(
-        at,
-        at.type,
-        lambda like: poprand.normal(at.graph, at.random_seed(), at.drawing(), like, at.type, mean, deviation, at.program, at.name),
-    )
+
+    def draw(like: Tensor) -> Tensor:
+        modifier = at.drawing().modifier
+        return poprand.normal(at.graph, at.random_seed(), modifier, like, at.type, mean, deviation, at.program, at.name)
+
+    return _drawn(at, at.type, draw)
 
 
 def _drawn(at: GraphLowering, type: ElementType, draw: Any) -> Tensor:
@@ -119,7 +122,7 @@ def integers_between(at: GraphLowering, *given: Any, **options: Any) -> Tensor:
 
 def _integers(at: GraphLowering, low: int, high: int) -> Tensor:
     def draw(like: Tensor) -> Tensor:
-        return poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, INT, low, high - 1, at.program, at.name)
+        return poprand.uniform(at.graph, at.random_seed(), at.drawing().modifier, like, INT, low, high - 1, at.program, at.name)
 
     return as_type(at, _drawn(at, INT, draw), at.type)
 

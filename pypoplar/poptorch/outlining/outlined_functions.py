@@ -1,0 +1,202 @@
+"""A run of operations as a function of the graph, with variables of its own for what the run reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+from itertools import takewhile
+from typing import Any
+
+from attrs import define, field, frozen
+from torch import fx
+
+from pypoplar.graph.host_links import Function
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.values import Constant, Drawing, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.outlining.call_copies import LayoutOfView, Twins, layouts
+from pypoplar.poptorch.outlining.equal_runs import EqualRuns
+from pypoplar.poptorch.outlining.tensors_within import consists_of_tensors, with_tensors
+from pypoplar.program import Sequence
+from pypoplar.types import UNSIGNED_INT
+
+
+@frozen(eq=False)
+class FunctionParameter:
+    """What a function has in the place of a value that its run reads."""
+
+    value: Any  # with tensors of the function's own, to which arguments are copied
+    layouts: tuple[LayoutOfView, ...]  # of the tensors of the first call's argument
+    variable: InputVariable | None = None  # where the run itself says where an input lies
+
+
+@frozen(eq=False)
+class OutlinedRun:
+    """A run that is a function of the graph."""
+
+    runs: EqualRuns
+    number: int  # of the run that it was made of
+    function: Function
+    parameters: dict[int, FunctionParameter]  # by the place of what is given; what is not here is the same in all runs
+    results: dict[int, Any]  # values of tensors, by place in the run
+    views: tuple[int, ...]  # places of results that are views of others or of what is given
+    constants: dict[int, Constant]  # by place
+    modifiers: tuple[Tensor, ...]  # of its drawings, in their order
+
+
+class _ReachesOutside(Exception):
+    """An operation asks for a value that is neither its operand nor made in its run."""
+
+
+class _Inside(dict[fx.Node, Any]):
+    """What nodes stand for in a function."""
+
+    def __missing__(self, node: fx.Node) -> Any:
+        raise _ReachesOutside(node)
+
+
+def value_given(lowering: GraphLowering, node: fx.Node, first: fx.Node) -> Any:
+    """What a node stands for outside of the run that begins with `first`, on its IPU: tensors, a constant, or an input without one.
+
+    Results of several tensors that are on another IPU are None.
+    """
+    value, now = lowering.values[node], lowering.node
+    if isinstance(value, Pending) or (isinstance(value, Unplaced) and value.variable.tensor is not None):
+        lowering.node = node
+        value = lowering.tensor(node)
+    lowering.node = first
+    if isinstance(value, Tensor):
+        value = lowering.here(node, value)
+    elif not isinstance(value, Constant | Unplaced) and lowering.ipus.get(node, lowering.ipu) != lowering.ipu:
+        value = None
+    lowering.node = now
+    return value
+
+
+def outlined_run(
+    lowering: GraphLowering, runs: EqualRuns, number: int, nodes: SequenceOf[fx.Node], wanted: set[int]
+) -> OutlinedRun | None:
+    """A run as a function; None if there is none for it. `wanted` are places whose values are used behind it."""
+    given = runs.given[number]
+    values = [value_given(lowering, node, nodes[0]) for node in given]
+    if not all(isinstance(value, Unplaced) or (value is not None and consists_of_tensors(value)) for value in values):
+        return None
+    same = [all(other[place] is node for other in runs.given) for place, node in enumerate(given)]
+    arguments = _OwnArguments.of(lowering, given, values, same, name_of_run(nodes))
+    body = _body(lowering, nodes, arguments.inside, wanted)
+    if body is None:
+        return None
+    for place, node in enumerate(given):
+        value = lowering.values[node]
+        if isinstance(value, Unplaced) and (own := arguments.inputs.get(value.variable)) is not None and own.tensor is not None:
+            argument = placed_like(lowering, node, nodes[0], value.variable, own)
+            arguments.parameters[place] = FunctionParameter(arguments.inside[node], layouts(lowering.whole, argument), own)
+    constants = {place: value for place, value in body.results.items() if isinstance(value, Constant)}
+    results = {place: value for place, value in body.results.items() if place not in constants}
+    function = lowering.whole.addFunction(body.program)
+    return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, body.modifiers)
+
+
+def placed_like(lowering: GraphLowering, node: fx.Node, first: fx.Node, variable: InputVariable, like: InputVariable) -> Any:
+    """The tensor of a node that is a view of an input: placed as another, on the IPU of the run from `first` on."""
+    if variable.tensor is None:
+        assert like.tensor is not None
+        variable.tensor, variable.ipu = lowering.whole.clone(like.tensor, variable.name), lowering.ipus.get(first, 0)
+    return value_given(lowering, node, first)
+
+
+def name_of_run(nodes: SequenceOf[fx.Node]) -> str:
+    """The module in which all operations of a run are, and their pass."""
+    origins = [node.meta["origin"] for node in nodes if node.meta.get("origin") is not None]
+    modules = [origin.module.split(".") for origin in origins if origin.module]
+    common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*modules, strict=False))]
+    return "/".join([*common, nodes[0].meta["pass"].value, "outlined"])
+
+
+@define(eq=False)
+class _OwnArguments:
+    """What a function has for the values that its run reads."""
+
+    inside: _Inside = field(factory=_Inside)
+    parameters: dict[int, FunctionParameter] = field(factory=dict)
+    inputs: dict[InputVariable, InputVariable] = field(factory=dict)  # those without tensors, with the function's own
+
+    @staticmethod
+    def of(
+        lowering: GraphLowering, given: SequenceOf[fx.Node], values: SequenceOf[Any], same: SequenceOf[bool], name: str
+    ) -> _OwnArguments:
+        """Of values that are given; constants and those that are the `same` for all runs are read where they are."""
+        own = _OwnArguments()
+        twins = Twins(lowering.whole, f"{name}/argument")
+        for place, (node, value) in enumerate(zip(given, values, strict=True)):
+            seen = _views_to(lowering, node) if isinstance(value, Unplaced) else {node: value}
+            own.inside.update(seen)
+            if isinstance(value, Constant) or same[place]:
+                continue
+            if isinstance(value, Unplaced):
+                variable = value.variable
+                twin = own.inputs.setdefault(variable, InputVariable(variable.name, variable.type, variable.shape))
+                own.inside.update({one: Unplaced(twin, view.back) for one, view in seen.items()})
+            else:
+                own.inside[node] = with_tensors(value, twins.of, lambda _: _own_drawing(lowering, name))
+                own.parameters[place] = FunctionParameter(own.inside[node], layouts(lowering.whole, value))
+        return own
+
+
+def _own_drawing(lowering: GraphLowering, name: str) -> Drawing:
+    return Drawing(lowering.spread([1], UNSIGNED_INT, f"{name}/modifier"))
+
+
+def _views_to(lowering: GraphLowering, node: fx.Node) -> dict[fx.Node, Unplaced]:
+    """An input without a tensor and its views up to a node: once there is a tensor, each is made of the one before."""
+    values, found = lowering.values, [node]
+    while found[-1].op != "placeholder":
+        found.append(next(one for one in found[-1].all_input_nodes if isinstance(values[one], Unplaced)))
+    return {one: values[one] for one in reversed(found)}
+
+
+@frozen(eq=False)
+class _Body:
+    """What operations become with values of a function's own."""
+
+    program: Sequence
+    results: dict[int, Any]  # by place
+    views: tuple[int, ...]
+    modifiers: tuple[Tensor, ...]
+
+
+def _body(lowering: GraphLowering, nodes: SequenceOf[fx.Node], inside: _Inside, wanted: set[int]) -> _Body | None:
+    """Operations lowered with the values `inside`; None if they ask for others, or give what is not all tensors."""
+    outside = lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings, lowering.modifiers
+    ipu = lowering.ipus.get(nodes[0], 0)
+    lowering.values, lowering.program = inside, Sequence(name=name_of_run(nodes))
+    lowering.ipus, lowering.copies, lowering.modifiers = {**lowering.ipus, **dict.fromkeys(inside, ipu)}, {}, []
+    try:
+        for node in nodes:
+            lowering.lower(node)
+        views, results = _results(lowering, nodes, wanted)
+        body = _Body(lowering.program, results, views, tuple(lowering.modifiers))
+    except _ReachesOutside:
+        return None
+    finally:
+        lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings, lowering.modifiers = outside
+    return body if all(map(consists_of_tensors, results.values())) else None
+
+
+def _results(lowering: GraphLowering, nodes: SequenceOf[fx.Node], wanted: set[int]) -> tuple[tuple[int, ...], dict[int, Any]]:
+    """Of the wanted places those that are views, made again outside, and the values of the others, and of what they view."""
+    position = {node: place for place, node in enumerate(nodes)}
+    views, results, asked = [], {}, set(wanted)
+    for place in reversed(range(len(nodes))):
+        node = nodes[place]
+        if place not in asked:
+            continue
+        if isinstance(lowering.values[node], Constant):
+            results[place] = lowering.values[node]
+        elif node in lowering.views_of_values:
+            views.append(place)
+            asked |= {position[one] for one in node.all_input_nodes if one in position}
+        else:
+            lowering.node = node
+            value = lowering.values[node]
+            results[place] = lowering.tensor(node) if isinstance(value, Pending) else value
+    return tuple(reversed(views)), results
