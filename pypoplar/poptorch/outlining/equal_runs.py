@@ -46,19 +46,30 @@ def equal_runs(
     lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
 ) -> list[EqualRuns]:
     """All equal runs that are worth a threshold and wanted; no operation is in two."""
-    labels = _labels(lowering, operations)
-    before = np.concatenate(([0.0], np.cumsum([worth_of(node) for node in operations]))).tolist()
-    position = {node: place for place, node in enumerate(operations)}
+    slots = _with_turns(lowering, operations)
+    labels = _labels(lowering, slots)
+    before = np.concatenate(([0.0], np.cumsum([0.0 if node is None else worth_of(node) for node in slots]))).tolist()
+    slot = {node: place for place, node in enumerate(slots) if node is not None}
+    position = {slot[node]: place for place, node in enumerate(operations)}
 
     def runs_of(stretch: RepeatedStretch) -> EqualRuns:
-        given = tuple(tuple(_form(operations, position, start, stretch.length)[1]) for start in stretch.starts)
-        return EqualRuns(stretch.starts, stretch.length, given)
+        given = tuple(tuple(_form(slots, slot, start, stretch.length)[1]) for start in stretch.starts)
+        return EqualRuns(tuple(position[start] for start in stretch.starts), stretch.length, given)
 
     def found(stretch: RepeatedStretch) -> RepeatedStretch | None:
-        alike = _alike(stretch, operations, position)
+        alike = _alike(stretch, slots, slot)
         return alike if alike is not None and wanted(runs_of(alike)) else None
 
     return [runs_of(stretch) for stretch in repeats(labels, before, threshold, found)]
+
+
+def _with_turns(lowering: GraphLowering, operations: Sequence[fx.Node]) -> list[fx.Node | None]:
+    """Operations, with None where they turn to another IPU: no run goes over it."""
+    ipus = [lowering.ipus.get(node, 0) for node in operations]
+    slots: list[fx.Node | None] = []
+    for node, ipu, before in zip(operations, ipus, [*ipus[:1], *ipus], strict=False):
+        slots += [node] if ipu == before else [None, node]
+    return slots
 
 
 def worth_of(node: fx.Node) -> float:
@@ -78,7 +89,7 @@ def draws(node: fx.Node) -> bool:
     return drawn or node.target is aten.native_dropout_backward.default
 
 
-def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node], position: dict[fx.Node, int]) -> RepeatedStretch | None:
+def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node | None], position: dict[fx.Node, int]) -> RepeatedStretch | None:
     """The occurrences whose operations read from each other alike; the most, if there are several kinds."""
     kinds: dict[Any, list[int]] = {}
     for start in repeat.starts:
@@ -88,17 +99,22 @@ def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node], position: dic
 
 
 def _form(
-    operations: Sequence[fx.Node], position: dict[fx.Node, int], start: int, length: int
+    operations: Sequence[fx.Node | None], position: dict[fx.Node, int], start: int, length: int
 ) -> tuple[tuple[int, ...], dict[fx.Node, int]]:
     """Of what each operation reads: how far before it in the run, or which of the values of others; and these."""
     given: dict[fx.Node, int] = {}
     form = []
     for place in range(start, start + length):
-        for node in _read(operations[place]):
+        for node in _read(_operation(operations[place])):
             before = position.get(node, -1)
             form.append(place - before if before >= start else -1 - given.setdefault(node, len(given)))
         form.append(0)
     return tuple(form), given
+
+
+def _operation(node: fx.Node | None) -> fx.Node:
+    assert node is not None, "no run goes over a turn to another IPU"
+    return node
 
 
 def _read(node: fx.Node) -> list[fx.Node]:
@@ -106,10 +122,10 @@ def _read(node: fx.Node) -> list[fx.Node]:
     return [leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, fx.Node)]
 
 
-def _labels(lowering: GraphLowering, operations: Sequence[fx.Node]) -> Int64s:
-    """A number for each operation, equal for equal ones; those that nobody may repeat have one of their own."""
+def _labels(lowering: GraphLowering, operations: Sequence[fx.Node | None]) -> Int64s:
+    """A number for each operation, equal for equal ones; those that nobody may repeat, and turns, have one of their own."""
     labels = _Labels(lowering)
-    return np.array([labels.number(node) for node in operations], np.int64)
+    return np.array([labels.of_turn() if node is None else labels.number(node) for node in operations], np.int64)
 
 
 @define(eq=False)
@@ -129,10 +145,15 @@ class _Labels:
             label = self._used(node, DEPTH_SEEN), self._made(node, DEPTH_SEEN), options
         return self._numbers.setdefault(label, len(self._numbers))
 
+    def of_turn(self) -> int:
+        """One that nothing else has."""
+        return self._numbers.setdefault(object(), len(self._numbers))
+
     def _described_as(self, node: fx.Node) -> int:
-        """An operation with the shapes and types of what it reads and gives."""
+        """An operation with the shapes and types of what it reads and gives, and its IPU."""
         if node not in self._described:
-            described = str(node.target), _plain((node.args, node.kwargs)), _plain(node.meta.get("val")), node.meta.get("pass")
+            where = node.meta.get("pass"), self.lowering.ipus.get(node)
+            described = str(node.target), _plain((node.args, node.kwargs)), _plain(node.meta.get("val")), where
             self._described[node] = self._numbers.setdefault(described, len(self._numbers))
         return self._described[node]
 
