@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pypoplar.braces import TENSORS, ordered
+from pypoplar.called_names import told
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.host_links import Function, HostFunction
 from pypoplar.graph.operands import check_arguments, check_link
@@ -27,6 +28,10 @@ class Call(Program):
         A tensor for each output of a host function, which it fills.
     name:
         Its debug name.
+    names:
+        For reports, what beginnings of the names of a function's steps stand for in this call: ``{"layer0": "layer3"}``.
+    note:
+        For reports, what else there is to say of the call.
 
     Raises
     ------
@@ -39,9 +44,17 @@ class Call(Program):
     """
 
     def __init__(
-        self, function: Function | HostFunction, inputs: Iterable[Tensor] = (), outputs: Iterable[Tensor] = (), name: str = ""
+        self,
+        function: Function | HostFunction,
+        inputs: Iterable[Tensor] = (),
+        outputs: Iterable[Tensor] = (),
+        name: str = "",
+        *,
+        names: Mapping[str, str] | None = None,
+        note: str = "",
     ) -> None:
         super().__init__(name)
+        self.names, self.note = dict(names or {}), note
         self.function = function
         self.inputs = list(ordered(inputs, "the inputs of Call", TENSORS))
         self.outputs = list(ordered(outputs, "the outputs of Call", TENSORS))
@@ -66,4 +79,6 @@ class Call(Program):
         return Calling(self.function) if isinstance(self.function, Function) else Nothing()
 
     def detail(self) -> str:
-        return f"host function {self.function.handle()}" if isinstance(self.function, HostFunction) else ""
+        if isinstance(self.function, HostFunction):
+            return f"host function {self.function.handle()}"
+        return told(self.names, self.note)

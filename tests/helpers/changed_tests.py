@@ -22,6 +22,7 @@ TESTED_IN = {  # where the name of a room is not that of a folder or of a module
     **dict.fromkeys(("target", "presets"), ("test_target_presets.py", "test_target_devices.py", "model")),
     **dict.fromkeys(("types", "host_values"), ("graph",)),
     "braces": ("test_sets.py",),
+    "called_names": ("report/naming",),
     "host_memory": ("graph/test_host_memory.py",),
     "device": ("test_target_devices.py", "engine"),
     "errors": ("test_newcomer_mistakes.py", "documents"),

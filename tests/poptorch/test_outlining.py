@@ -8,6 +8,7 @@ import torch
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.outlining import outlined_runs
+from pypoplar.report.naming.called_steps import steps_of
 
 WIDTH, ROWS = 16, 6
 
@@ -300,3 +301,20 @@ def test_a_pipeline_of_equal_layers_gives_what_it_gives_without_functions():
     plain, outlined = results(False), results(True)
     assert calls_of(outlined[2])
     assert_equal(plain, outlined)
+
+
+def test_calls_cost_under_the_names_of_their_own_modules_what_they_cost_without_functions():
+    def by_layer(outline):
+        *_, model = run_of(lambda: Network(Attention, 6), outline, calls=1)
+        sums = {}
+        for step in steps_of(model.getReport()):
+            if (match := re.match(r"layers/[1-4]/", step.name)) and "outlined" not in step.name:
+                sums[match[0]] = sums.get(match[0], 0) + step.compute_cycles
+        return sums, model.getReport()
+
+    (plain, _), (outlined, report) = by_layer(False), by_layer(True)
+    for layer in ("layers/1/", "layers/2/", "layers/3/"):
+        assert abs(plain[layer] - outlined[layer]) <= 0.03 * plain[layer]
+    calls = [node for root in report.compilation.programs for node in root.nodes() if node.type == "Call"]
+    assert calls
+    assert all(re.search(r"copies [\d,]+ B of arguments and [\d,]+ B of results$", call.detail) for call in calls)

@@ -106,10 +106,14 @@ class GraphLowering:
     @property
     def name(self) -> str:
         """The name of what is made for this operation: module, pass, operation."""
-        origin = self.node.meta.get("origin")
+        return self.name_of(self.node)
+
+    def name_of(self, node: fx.Node) -> str:
+        """The name of what is made for an operation."""
+        origin = node.meta.get("origin")
         scope = origin.scope.split("/") if origin and origin.scope else []
-        parts = [*scope, *(origin.module.split(".") if origin and origin.module else []), self.node.meta["pass"].value]
-        return "/".join([*parts, origin.operation if origin else self.node.name])
+        parts = [*scope, *(origin.module.split(".") if origin and origin.module else []), node.meta["pass"].value]
+        return "/".join([*parts, origin.operation if origin else node.name])
 
     @property
     def type(self) -> ElementType:

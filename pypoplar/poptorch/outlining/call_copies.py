@@ -47,6 +47,11 @@ def add_copies(graph: Graph, program: Sequence, pairs: SequenceOf[tuple[Tensor, 
         program.add(Copy(sources, targets, name=name))
 
 
+def bytes_of(pairs: SequenceOf[tuple[Tensor, Tensor]]) -> int:
+    """What is copied."""
+    return sum(target.numElements() * target.elementType().size for _, target in pairs)
+
+
 def _in_memory(graph: Graph, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both in the order of the target's memory; elements that it holds twice once."""
     if not target.containsAliases():

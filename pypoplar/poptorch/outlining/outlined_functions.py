@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field, frozen
 from torch import fx
 
+from pypoplar.called_names import name_in_call
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -105,11 +106,25 @@ def placed_like(lowering: GraphLowering, node: fx.Node, first: fx.Node, variable
 
 
 def name_of_run(nodes: SequenceOf[fx.Node]) -> str:
-    """The module in which all operations of a run are, and their pass."""
+    """The module in which all operations of a run are, or of those next to each other in it the first; and their pass."""
     origins = [node.meta["origin"] for node in nodes if node.meta.get("origin") is not None]
     modules = [origin.module.split(".") for origin in origins if origin.module]
     common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*modules, strict=False))]
-    return "/".join([*common, nodes[0].meta["pass"].value, "outlined"])
+    first = modules[0][len(common) : len(common) + 1] if modules and all(len(names) > len(common) for names in modules) else []
+    return "/".join([*common, *first, nodes[0].meta["pass"].value, "outlined"])
+
+
+def names_in_call(lowering: GraphLowering, first: SequenceOf[fx.Node], nodes: SequenceOf[fx.Node]) -> dict[str, str]:
+    """What names of the run that a function was made of stand for in another: what differs, without what both end in."""
+    names: dict[str, str] = {}
+    pairs = [(lowering.name_of(there), lowering.name_of(here)) for there, here in zip(first, nodes, strict=True)]
+    for there, here in pairs:
+        parts, others = there.split("/"), here.split("/")
+        while parts[1:] and others[1:] and parts[-1] == others[-1]:
+            parts.pop()
+            others.pop()
+        names.setdefault("/".join(parts), "/".join(others))
+    return names | {there: here for there, here in pairs if name_in_call(there, names) != here}
 
 
 @define(eq=False)

@@ -14,9 +14,16 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.integers.integer_ranges import range_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, Drawing, Unplaced
-from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, layouts
+from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, bytes_of, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, is_copied, worth_of
-from pypoplar.poptorch.outlining.outlined_functions import OutlinedRun, name_of_run, outlined_run, placed_like, value_given
+from pypoplar.poptorch.outlining.outlined_functions import (
+    OutlinedRun,
+    name_of_run,
+    names_in_call,
+    outlined_run,
+    placed_like,
+    value_given,
+)
 from pypoplar.poptorch.outlining.outlining_costs import MOST_SHARE, cycles_of_copies, cycles_of_run
 from pypoplar.poptorch.outlining.tensors_within import beside_tensors, drawings_within, tensors_within, with_tensors
 from pypoplar.program import Call
@@ -127,12 +134,16 @@ class Outlining:
         lowering.node, name = nodes[0], name_of_run(nodes)
         drawings = [(modifier, lowering.drawing()) for modifier in outlined.modifiers] + _given_drawings(outlined, arguments)
         copies = [(source, target) for target, source in _copies(outlined, arguments).values()]
-        add_copies(lowering.whole, lowering.program, copies + self._modifiers(drawings, name), f"{name}/arguments")
-        lowering.program.add(Call(outlined.function, name=name))
+        copies += self._modifiers(drawings, name)
+        add_copies(lowering.whole, lowering.program, copies, f"{name}/arguments")
         kept, known = Twins(lowering.whole, f"{name}/result"), {id(own): drawing for own, drawing in drawings}
         for place, result in outlined.results.items():
             lowering.values[nodes[place]] = with_tensors(result, kept.of, lambda one: known.get(id(one.modifier), one))
-        add_copies(lowering.whole, lowering.program, list(kept.twins.values()), f"{name}/results")
+        results = list(kept.twins.values())
+        note = f"copies {bytes_of(copies):,} B of arguments and {bytes_of(results):,} B of results"
+        names = names_in_call(lowering, self._nodes(outlined.runs, outlined.number), nodes)
+        lowering.program.add(Call(outlined.function, name=name, names=names, note=note))
+        add_copies(lowering.whole, lowering.program, results, f"{name}/results")
         lowering.values.update({nodes[place]: constant for place, constant in outlined.constants.items()})
         for place in outlined.views:
             lowering.lower(nodes[place])

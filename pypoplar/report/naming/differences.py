@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from pypoplar.report.execution import Execution, Run, Step, no_tiles
+from pypoplar.report.execution import Run, Step, no_tiles
+from pypoplar.report.naming.called_steps import steps_of
 from pypoplar.report.naming.name_tree import NameTree, path_of
 from pypoplar.report.phases import PHASES, labels
 from pypoplar.report.plurals import counted
@@ -167,12 +168,13 @@ def differences(first: Report, second: Report) -> list[Difference]:
     folds = Folds.of(first, second)
     cycles: list[Difference] = []
     if first.execution is not None and second.execution is not None:
+        sides = [steps_of(report) for report in (first, second)]
         names = labels(copies_known=first.execution.copies_known and second.execution.copies_known)
         for phase, label in names.items():
             attribute = next(known.cycles for known in PHASES if known.name == phase)
-            before, after = (_cycles_by_path(execution, attribute) for execution in (first.execution, second.execution))
+            before, after = (_cycles_by_path(side, attribute) for side in sides)
             cycles += folds.changes(before, after, phase, label[0].lower() + label[1:], "cycles")
-        cycles += _subtrees(first.execution, second.execution, folds, cycles)
+        cycles += _subtrees(sides[0], sides[1], folds, cycles)
     held, held_after = _bytes_by_path(first), _bytes_by_path(second)
     memory = folds.changes(held, held_after, "memory", "memory", "B") if held and held_after else []
     return [*whole, *sorted(cycles, key=_largest), *sorted(memory, key=_largest)]
@@ -182,9 +184,9 @@ def _largest(difference: Difference) -> tuple[int, str, str]:
     return (-abs(difference.change), difference.path, difference.part)
 
 
-def _cycles_by_path(execution: Execution, attribute: str) -> dict[str, int]:
+def _cycles_by_path(steps: Sequence[Step], attribute: str) -> dict[str, int]:
     sums: dict[str, int] = {}
-    for step in execution.steps:
+    for step in steps:
         path = "/".join(path_of(step.name))
         sums[path] = sums.get(path, 0) + int(getattr(step, attribute))
     return sums
@@ -209,7 +211,7 @@ class Folds:
     def of(*reports: Report) -> Folds:
         """How names fold in all of these reports together, so that each folds alike in every one."""
         tree = NameTree()
-        steps = [step.name for report in reports if report.execution is not None for step in report.execution.steps]
+        steps = [step.name for report in reports for step in steps_of(report)]
         variables = [name for report in reports for name in report.compilation.loweredVariables.names]
         nodes = {"/".join(path_of(name)): tree.node(name) for name in dict.fromkeys((*steps, *variables))}
         paths = tree.folded_paths()
@@ -259,13 +261,13 @@ def _quoted(path: str) -> str:
     return f"'{' '.join(path.split())}'" if path else "what has no name"
 
 
-def _subtrees(first: Execution, second: Execution, folds: Folds, changes: Iterable[Difference]) -> list[Difference]:
+def _subtrees(first: Sequence[Step], second: Sequence[Step], folds: Folds, changes: Iterable[Difference]) -> list[Difference]:
     """All cycles under the first part of a path, where several names below it have changed."""
     changed: dict[str, set[str]] = {}
     for change in changes:
         if "/" in change.path:
             changed.setdefault(change.path.partition("/")[0], set()).add(change.path)
-    sums = [_cycles_below(execution, folds) for execution in (first, second)]
+    sums = [_cycles_below(steps, folds) for steps in (first, second)]
     found = []
     for part, paths in changed.items():
         before, after = (side.get(part) for side in sums)
@@ -274,9 +276,9 @@ def _subtrees(first: Execution, second: Execution, folds: Folds, changes: Iterab
     return found
 
 
-def _cycles_below(execution: Execution, folds: Folds) -> dict[str, int]:
+def _cycles_below(steps: Sequence[Step], folds: Folds) -> dict[str, int]:
     sums: dict[str, int] = {}
-    for step in execution.steps:
+    for step in steps:
         part = folds.first_part(step.name)
         sums[part] = sums.get(part, 0) + step.cycles
     return sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pypoplar.report.execution import numbered_steps
+from pypoplar.report.naming.called_steps import steps_of
 from pypoplar.report.naming.differences import differences, nothing_differs, obstacles, option_changes, unchanged_total
 from pypoplar.report.naming.name_tree import NameTree
 from pypoplar.report.page.blocks import Blocks
@@ -48,7 +48,7 @@ def changed_names(first: Report, second: Report) -> dict[str, Any] | None:
 def _sums_by_node(tree: NameTree, report: Report) -> dict[str, dict[int, int]]:
     """By phase, and for memory: by node of the tree, what has its name. Names that the tree does not have are added."""
     sums: dict[str, dict[int, int]] = {name: {} for name in (*(phase.name for phase in PHASES), "memory")}
-    for step in numbered_steps(report.execution).values():
+    for step in steps_of(report):
         node = tree.node(step.name)
         for phase in PHASES:
             sums[phase.name][node] = sums[phase.name].get(node, 0) + int(getattr(step, phase.cycles))

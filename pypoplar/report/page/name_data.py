@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pypoplar.report.execution import Step, numbered_steps
+from pypoplar.report.naming.called_steps import steps_by_call
 from pypoplar.report.naming.name_tree import name_tree
 from pypoplar.report.phases import PHASES
 from pypoplar.report.report import Report
@@ -29,16 +30,18 @@ def name_data(report: Report) -> dict[str, Any] | None:
     variables, steps = report.compilation.loweredVariables, numbered_steps(report.execution)
     if not len(variables) and not steps:
         return None
-    tree = name_tree(steps, variables)
+    parts = steps_by_call(report.compilation.programs, steps)
+    tree = name_tree(dict(enumerate(part for _, part in parts)), variables)
     totals = variables.total_bytes().tolist() if len(variables) else []
     return {
         "parent": tree.parent,
         "name": tree.name,
         "fold": tree.folds(),
-        "steps": tree.steps,
+        "steps": [[parts[place][0] for place in places] for places in tree.steps],
         "variables": [len(numbers) for numbers in tree.variables],
         "memory": [sum(totals[number] for number in numbers) for numbers in tree.variables] if totals else None,
         **{
-            name: [sum(number_of(steps[step]) for step in numbers) for numbers in tree.steps] for name, number_of in NUMBERS.items()
+            name: [sum(number_of(parts[place][1]) for place in places) for places in tree.steps]
+            for name, number_of in NUMBERS.items()
         },
     }
