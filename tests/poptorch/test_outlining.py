@@ -8,6 +8,7 @@ import torch
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.outlining import outlined_runs
+from pypoplar.poptorch.outlining.tensors_within import tensors_within
 from pypoplar.report.naming.called_steps import steps_of
 
 WIDTH, ROWS = 16, 6
@@ -318,3 +319,49 @@ def test_calls_cost_under_the_names_of_their_own_modules_what_they_cost_without_
     calls = [node for root in report.compilation.programs for node in root.nodes() if node.type == "Call"]
     assert calls
     assert all(re.search(r"copies [\d,]+ B of arguments and [\d,]+ B of results$", call.detail) for call in calls)
+
+
+class Summed(torch.nn.Module):
+    """A layer that sums what holds each element several times, made before it, in an order that rounding tells."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, repeated):
+        sums = (repeated * 1.37).sum((0, 1)) + repeated.transpose(1, 2).sum(2).mean(0) + repeated.flatten(0, 1).cumsum(0)[-1]
+        return torch.tanh(self.linear(x)) + sums * 0.01
+
+
+class Summing(Network):
+    """Layers that are given views with each element several times, or one of several times."""
+
+    def __init__(self):
+        super().__init__(Summed, 6)
+
+    def forward(self, x, target):
+        rows = [(x * (1 + number)).abs().sum((0, 1)) for number in range(len(self.layers))]
+        repeated = [torch.cat([row.expand(2, ROWS, WIDTH), row.flip(0).expand(2, 3, WIDTH)], 1) for row in rows]
+        for layer, several in zip(self.layers, repeated, strict=True):
+            x = layer(x, several)
+        return x, poptorch.identity_loss(((x - target) ** 2).mean(), "none")
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_sums_of_what_holds_an_element_several_times_are_those_without_functions(training, monkeypatch):
+    aliased = []
+    arguments = outlined_runs.Outlining._arguments
+
+    def noted(self, outlined, number):
+        found = arguments(self, outlined, number)
+        if found is not None:
+            given = [tensor for value in found.values() for tensor in tensors_within(value)]
+            own = [tensor for one in outlined.parameters.values() for tensor in tensors_within(one.value)]
+            aliased.append(([tensor.containsAliases() for tensor in given], [tensor.containsAliases() for tensor in own]))
+        return found
+
+    monkeypatch.setattr(outlined_runs.Outlining, "_arguments", noted)
+    plain, outlined = (run_of(Summing, outline, training=training) for outline in (False, True))
+    assert_equal(plain, outlined)
+    assert any(any(given) for given, _ in aliased)
+    assert all(given == own for given, own in aliased)
