@@ -46,18 +46,18 @@ def equal_runs(
     lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
 ) -> list[EqualRuns]:
     """All equal runs that are worth a threshold and wanted; no operation is in two."""
-    slots = _with_turns(lowering, operations)
-    labels = _labels(lowering, slots)
+    slots, read = _with_turns(lowering, operations), _Operands()
+    labels = _labels(lowering, slots, read)
     before = np.concatenate(([0.0], np.cumsum([0.0 if node is None else worth_of(node) for node in slots]))).tolist()
     slot = {node: place for place, node in enumerate(slots) if node is not None}
     position = {slot[node]: place for place, node in enumerate(operations)}
 
     def runs_of(stretch: RepeatedStretch) -> EqualRuns:
-        given = tuple(tuple(_form(slots, slot, start, stretch.length)[1]) for start in stretch.starts)
+        given = tuple(tuple(_form(slots, slot, read, start, stretch.length)[1]) for start in stretch.starts)
         return EqualRuns(tuple(position[start] for start in stretch.starts), stretch.length, given)
 
     def found(stretch: RepeatedStretch) -> RepeatedStretch | None:
-        alike = _alike(stretch, slots, slot)
+        alike = _alike(stretch, slots, slot, read)
         return alike if alike is not None and wanted(runs_of(alike)) else None
 
     return [runs_of(stretch) for stretch in repeats(labels, before, threshold, found)]
@@ -89,23 +89,25 @@ def draws(node: fx.Node) -> bool:
     return drawn or node.target is aten.native_dropout_backward.default
 
 
-def _alike(repeat: RepeatedStretch, operations: Sequence[fx.Node | None], position: dict[fx.Node, int]) -> RepeatedStretch | None:
+def _alike(
+    repeat: RepeatedStretch, operations: Sequence[fx.Node | None], position: dict[fx.Node, int], read: _Operands
+) -> RepeatedStretch | None:
     """The occurrences whose operations read from each other alike; the most, if there are several kinds."""
     kinds: dict[Any, list[int]] = {}
     for start in repeat.starts:
-        kinds.setdefault(_form(operations, position, start, repeat.length)[0], []).append(start)
+        kinds.setdefault(_form(operations, position, read, start, repeat.length)[0], []).append(start)
     most = max(kinds.values(), key=len)
     return RepeatedStretch(tuple(most), repeat.length) if len(most) > 1 else None
 
 
 def _form(
-    operations: Sequence[fx.Node | None], position: dict[fx.Node, int], start: int, length: int
+    operations: Sequence[fx.Node | None], position: dict[fx.Node, int], read: _Operands, start: int, length: int
 ) -> tuple[tuple[int, ...], dict[fx.Node, int]]:
     """Of what each operation reads: how far before it in the run, or which of the values of others; and these."""
     given: dict[fx.Node, int] = {}
     form = []
     for place in range(start, start + length):
-        for node in _read(_operation(operations[place])):
+        for node in read[_operation(operations[place])]:
             before = position.get(node, -1)
             form.append(place - before if before >= start else -1 - given.setdefault(node, len(given)))
         form.append(0)
@@ -117,14 +119,18 @@ def _operation(node: fx.Node | None) -> fx.Node:
     return node
 
 
-def _read(node: fx.Node) -> list[fx.Node]:
-    """The values that an operation reads, in the order of its arguments, each as often as it stands there."""
-    return [leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, fx.Node)]
+class _Operands(dict[fx.Node, list[fx.Node]]):
+    """The values that operations read, in the order of their arguments, each as often as it stands there."""
+
+    def __missing__(self, node: fx.Node) -> list[fx.Node]:
+        found = [leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, fx.Node)]
+        self[node] = found
+        return found
 
 
-def _labels(lowering: GraphLowering, operations: Sequence[fx.Node | None]) -> Int64s:
+def _labels(lowering: GraphLowering, operations: Sequence[fx.Node | None], read: _Operands) -> Int64s:
     """A number for each operation, equal for equal ones; those that nobody may repeat, and turns, have one of their own."""
-    labels = _Labels(lowering)
+    labels = _Labels(lowering, read)
     return np.array([labels.of_turn() if node is None else labels.number(node) for node in operations], np.int64)
 
 
@@ -133,6 +139,7 @@ class _Labels:
     """Tells operations by all that decides how they are lowered, but for where their operands lie."""
 
     lowering: GraphLowering
+    read: _Operands
     _numbers: dict[Any, int] = field(factory=dict)
     _described: dict[fx.Node, Any] = field(factory=dict)
 
@@ -166,7 +173,7 @@ class _Labels:
     def _made(self, node: fx.Node, further: int) -> Any:
         """The same with what its operands are made of."""
         described: Any = self._described_as(node) if node.op == "call_function" else node.op
-        return (described, tuple(self._made(one, further - 1) for one in _read(node))) if further else described
+        return (described, tuple(self._made(one, further - 1) for one in self.read[node])) if further else described
 
 
 def _is_repeatable(lowering: GraphLowering, node: fx.Node) -> bool:
