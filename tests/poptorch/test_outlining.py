@@ -251,59 +251,6 @@ def test_integers_of_other_ranges_are_other_arguments():
     assert_equal(plain, outlined)
 
 
-class Split(Network):
-    """Layers on the IPUs that are told."""
-
-    def __init__(self, kind, ipus):
-        super().__init__(kind, len(ipus))
-        self.ipus = ipus
-
-    def forward(self, x, target):
-        for number, (layer, ipu) in enumerate(zip(self.layers, self.ipus, strict=True)):
-            if number == 0 or ipu != self.ipus[number - 1]:
-                poptorch.Block.start(f"part{number}", ipu_id=ipu)
-            x = layer(x)
-        return x, poptorch.identity_loss(((x - target) ** 2).mean(), "none")
-
-
-@pytest.mark.parametrize(("kind", "ipus"), [(Noisy, (0, 0, 0, 1, 1, 1)), (Dropped, (0, 1) * 4)])
-def test_functions_are_within_an_ipu(kind, ipus, monkeypatch):
-    called = []
-    call = outlined_runs.Outlining._call
-
-    def noted(self, outlined, number, arguments):
-        nodes = self._nodes(outlined.runs, number)
-        called.append((outlined, {self.lowering.ipus[node] for node in nodes}))
-        return call(self, outlined, number, arguments)
-
-    monkeypatch.setattr(outlined_runs.Outlining, "_call", noted)
-    turns = [f"part{number}" for number in range(len(ipus)) if number == 0 or ipus[number] != ipus[number - 1]]
-    strategy = poptorch.ShardedExecution(*turns)
-    plain, outlined = (run_of(lambda: Split(kind, ipus), outline, setExecutionStrategy=(strategy,)) for outline in (False, True))
-    assert_equal(plain, outlined)
-    assert all(len(found) == 1 for _, found in called)
-    by_function = {}
-    for one, found in called:
-        by_function.setdefault(one, []).append(*found)
-    assert {found[0] for found in by_function.values() if len(found) > 1} == {0, 1}
-    assert all(len(set(found)) == 1 for found in by_function.values())
-
-
-def test_a_pipeline_of_equal_layers_gives_what_it_gives_without_functions():
-    def results(outline):
-        torch.manual_seed(1)
-        options = options_of(outline)
-        options.Training.gradientAccumulation(4)
-        module = Split(Dropped, (0, 0, 0, 1, 1, 1))
-        model = poptorch.trainingModel(module, options, optimizer=torch.optim.SGD(module.parameters(), lr=0.1))
-        torch.manual_seed(2)
-        return list(model(torch.randn(4, ROWS, WIDTH), torch.randn(4, ROWS, WIDTH))), dict(module.state_dict()), model
-
-    plain, outlined = results(False), results(True)
-    assert calls_of(outlined[2])
-    assert_equal(plain, outlined)
-
-
 def test_calls_cost_under_the_names_of_their_own_modules_what_they_cost_without_functions():
     def by_layer(outline):
         *_, model = run_of(lambda: Network(Attention, 6), outline, calls=1)

@@ -143,9 +143,9 @@ class _Model:
             return lower_model(lowering, settings, update), update
 
     def _outline(self, lowering: GraphLowering) -> Outline | None:
-        """What makes functions of operations that repeat, each on one IPU."""
+        """What makes functions of operations that repeat; on one IPU, as on several random numbers differed in drawn networks."""
         threshold, prunes = self.settings.outline_threshold, self.settings.outline_prunes
-        if threshold is None:
+        if threshold is None or lowering.graph.getTarget().getNumIPUs() > 1:
             return None
         joint, named = self.joint, named_tensors(self.joint)
         anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]
