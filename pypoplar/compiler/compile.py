@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NoReturn
@@ -10,13 +10,14 @@ from typing import NoReturn
 import attrs
 import numpy as np
 
-from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.dtypes import Bools, Bytes, Int64s
 from pypoplar.arrays.freed_memory import give_back
 from pypoplar.braces import ordered
 from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.compiler.build_memory import BuildMemory
 from pypoplar.compiler.check.certain_races import find_worker_races
-from pypoplar.compiler.check.connected_regions import collect_regions
+from pypoplar.compiler.check.computed_control import ComputedControl
+from pypoplar.compiler.check.connected_regions import Regions, collect_regions
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.mappings import check_mappings
@@ -35,7 +36,7 @@ from pypoplar.compiler.lowering.appended_rows import check_appended
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
-from pypoplar.compiler.lowering.decisions import Assumed, check_own_graph, find_decisions, written_variables
+from pypoplar.compiler.lowering.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
 from pypoplar.compiler.lowering.load_image import make_image, make_state_image
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
@@ -49,6 +50,7 @@ from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.compiler.memory.tile_memory import UsedVertices, find_shortage, measure_memory, state_bytes
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
 from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
+from pypoplar.executable.cost_facts import CostFacts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
@@ -58,6 +60,7 @@ from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import HostConnections
+from pypoplar.graph.tensor import Tensor
 from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
@@ -78,12 +81,14 @@ def compile_graph(
     *,
     share_memory: bool = True,
     assumptions: Sequence[Assumption] | None = None,
+    reads: Mapping[str, Tensor] | None = None,
 ) -> Executable:
     """Check a graph and compile it with its programs.
 
     `options` are engine options. `progress(done, total)` is called after every part of the work. Without `share_memory` every
     variable has its memory for itself, for tests. With `assumptions`, which may be none, the executable is to be priced and never
-    run: it has no image, no moves, and messages by pair of tiles. Raises what `Engine` raises.
+    run: it has no image, no moves, and messages by pair of tiles. With `reads` it has no host handles but reads of these tensors.
+    Raises what `Engine` raises.
     """
     if not isinstance(graph, Graph):
         raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
@@ -96,25 +101,30 @@ def compile_graph(
     memory = BuildMemory(graph)
     try:
         with asking(wanted.progress):
-            return _compile(graph, chosen, wanted, progress or _no_progress, memory, assumptions, share_memory=share_memory)
+            host = graph.host() if reads is None else graph.host().reading(reads)
+            given = _Given(graph, host, chosen, wanted, assumptions)
+            return _compile(given, progress or _no_progress, memory, share_memory=share_memory)
     except MemoryError as error:
         if isinstance(error, PoplarError):
             raise
         raise memory.shortage(error) from None
 
 
-def _compile(
-    graph: Graph,
-    chosen: list[Program],
-    wanted: EngineOptions,
-    tick: Progress,
-    memory: BuildMemory,
-    assumptions: Sequence[Assumption] | None,
-    *,
-    share_memory: bool,
-) -> Executable:
+@attrs.frozen(eq=False)
+class _Given:
+    """What is compiled."""
+
+    graph: Graph  # the whole
+    host: HostConnections
+    programs: list[Program]
+    options: EngineOptions
+    assumptions: Sequence[Assumption] | None
+
+
+def _compile(given: _Given, tick: Progress, memory: BuildMemory, *, share_memory: bool) -> Executable:
     tick(0, PASSES)
-    checked = _check(graph, chosen, wanted, tick, memory, assumptions)
+    wanted = given.options
+    checked = _check(given, tick, memory)
     placed = _place(checked, tick, memory, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
@@ -132,9 +142,8 @@ def _compile(
 class _Checked:
     """A graph and programs that nothing is wrong with, and what has been found of them by now."""
 
-    graph: Graph  # the whole
+    given: _Given
     frozen: FrozenGraph
-    options: EngineOptions
     tree: OperationTree
     usage: Usage
     variables: Bools  # those that are used
@@ -144,8 +153,12 @@ class _Checked:
     assumed: Assumed | None  # of a program that is priced and never run
 
     @property
+    def options(self) -> EngineOptions:
+        return self.given.options
+
+    @property
     def target(self) -> Target:
-        return self.graph.getTarget()
+        return self.given.graph.getTarget()
 
 
 @attrs.frozen(eq=False)
@@ -167,21 +180,15 @@ class _Placed:
         return find_shortage(checked.frozen, checked.target, self.homes, checked.liveness, self.memory, self.counts)
 
 
-def _check(
-    graph: Graph,
-    programs: list[Program],
-    options: EngineOptions,
-    tick: Progress,
-    memory: BuildMemory,
-    assumptions: Sequence[Assumption] | None,
-) -> _Checked:
+def _check(given: _Given, tick: Progress, memory: BuildMemory) -> _Checked:
     """Refuse what no engine could run."""
+    graph, host, options = given.graph, given.host, given.options
     frozen = graph.freeze()
     memory.made("frozen vertices", frozen.vertices)
     memory.made("frozen edges", frozen.edges)
-    workers, host = graph.getTarget().getNumWorkerContexts(), graph.host()
+    workers = graph.getTarget().getNumWorkerContexts()
     handles = [*host.writes.values(), *host.reads.values()]
-    tree = operation_tree(programs, graph)
+    tree = operation_tree(given.programs, graph)
     check_kinds(tree)
     usage = find_usage(tree, handles)
     variables = used_variables(frozen, usage)
@@ -196,10 +203,16 @@ def _check(
         find_worker_races(frozen, regions.vertices, in_place, workers)
     liveness = find_liveness(frozen, workers, tree, usage, regions, handles, variables)
     memory.made("liveness", liveness)
-    for assumption in assumptions or ():
-        check_own_graph(assumption, graph)
-    assumed = None if assumptions is None else Assumed(tuple(assumptions), written_variables(frozen, regions, tree))
-    return _Checked(graph, frozen, options, tree, usage, variables, regions.vertices, in_place, liveness, assumed)
+    assumed = None if given.assumptions is None else _assumed(given, frozen, tree, regions)
+    return _Checked(given, frozen, tree, usage, variables, regions.vertices, in_place, liveness, assumed)
+
+
+def _assumed(given: _Given, frozen: FrozenGraph, tree: OperationTree, regions: Regions) -> Assumed:
+    assumptions = tuple(given.assumptions or ())
+    for assumption in assumptions:
+        check_own_graph(assumption, given.graph)
+    computed = ComputedControl.of(frozen, tree, regions, given.host.writes.values())
+    return Assumed(assumptions, written_variables(frozen, regions, tree), computed)
 
 
 def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory: bool) -> _Placed:
@@ -242,7 +255,7 @@ def _lowering(placed: _Placed) -> Lowering:
         places=places,
         phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists() if checked.assumed is None else CountedMoves()),
         merged=merge_copies(checked.tree, homes, checked.options),
-        host=checked.graph.host(),
+        host=checked.given.host,
     )
 
 
@@ -330,10 +343,25 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
         floating_point_checks=lowering.sets_floating_point or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
-        cost=None if checked.assumed is None else find_decisions(lowering, checked.assumed),
+        cost=_cost_facts(checked, lowering),
     )
     check_appended(lowering, executable)
     return executable
+
+
+def _cost_facts(checked: _Checked, lowering: Lowering) -> CostFacts | None:
+    if checked.assumed is None:
+        return None
+    return find_decisions(lowering, checked.assumed, partial(_control_file, checked.given.graph))
+
+
+def _control_file(graph: Graph, control: ControlProgram) -> Bytes:
+    """The file of an executable that computes what decides in another one, operation by operation."""
+    reads = {str(number): tensor for number, tensor in enumerate(control.reads)}
+    options = EngineOptions(run_out_of_memory=True, merge_copies=False, progress="off")
+    file = compile_graph(graph, control.programs, options, share_memory=False, reads=reads).serialize()
+    assert file is not None
+    return np.frombuffer(file, np.uint8)
 
 
 def _image(placed: _Placed) -> Image:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from attrs import evolve
+import numpy as np
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.cost.class_runs import Samples
@@ -16,7 +17,8 @@ from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.streams import Callback, unknown_name
 from pypoplar.errors import ApplicationRuntimeError
-from pypoplar.options import Options
+from pypoplar.executable.executable import Executable
+from pypoplar.options import EngineOptions, Options
 from pypoplar.program.assumptions import Assumption
 from pypoplar.report.run_account import RunHistory
 from pypoplar.tracebacks import public
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from pypoplar.compiler.compile import Progress
-    from pypoplar.executable.executable import Executable
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
     from pypoplar.report.report import Report
@@ -50,7 +51,7 @@ class CostEngine(Engine):
         given: Sequence[Assumption] = tuple(assumptions)
         self._name_and_compile(graph, programs, options, "cost", progress, name, given)
         translate_codelets(self.executable)
-        self._cost = CostState(self.executable, check_samples(self.executable, sample))
+        self._cost = CostState(self.executable, check_samples(self.executable, sample), _control_of(self.executable))
         self._loaded, self._device = False, None
         self._runs = Runs(self._cost, self.executable.options.profiled_runs)
         self._auto_report = self._writes_reports()
@@ -109,6 +110,37 @@ class CostEngine(Engine):
         known = [stream.name for stream in self.executable.streams if stream.kind != "internal"]
         if str(name) not in known:
             raise unknown_name("stream", name, known)
+
+
+@frozen(eq=False)
+class _ControlEngine:
+    """An engine that computes values that decide, in another program."""
+
+    engine: Engine
+
+    def restart(self) -> None:
+        """As a program has them that has just been loaded."""
+        self.engine.load()
+
+    def run(self, operation: int) -> None:
+        """Do an operation that computes some of them."""
+        self.engine.run(operation)
+
+    def value(self, number: int) -> int:
+        """One of them, as it is now; an unsigned number of 32 bits as the signed one that programs compare with."""
+        value = self.engine.readTensor(str(number)).ravel()[0]
+        return int(value.view(np.int32) if value.dtype == np.uint32 else value)
+
+
+def _control_of(executable: Executable) -> _ControlEngine | None:
+    """What computes values that decide in an executable, if anything does."""
+    assert executable.cost is not None
+    if not len(executable.cost.control):
+        return None
+    engine = Engine(Executable.deserialize(executable.cost.control.tobytes()), options=EngineOptions())
+    engine.disableExecutionProfiling()
+    engine.load()
+    return _ControlEngine(engine)
 
 
 def _refuse(what: str, way: str) -> NoReturn:

@@ -178,6 +178,14 @@ class HostConnections:
         self.functions: list[Function] = []
         self.handles: dict[tuple[str, str], Location] = {}  # of host writes and reads: where they were made
 
+    def reading(self, tensors: Mapping[str, Tensor]) -> HostConnections:
+        """The same, with no handles but reads of these tensors."""
+        other = HostConnections()
+        for name in ("streams", "remote_buffers", "host_functions", "functions"):
+            setattr(other, name, getattr(self, name))
+        other.reads.update(tensors)
+        return other
+
     def has(self, link: DataStream | RemoteBuffer | HostFunction | Function) -> bool:
         """Whether something is of this graph."""
         match link:

@@ -9,7 +9,7 @@ from engine_builder import Add, Bench, Less, tiny
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from law_examples import examples
-from priced_programs import PricedProgram, same_profiles
+from priced_programs import PricedProgram, profile, same_profiles
 
 from pypoplar import (
     BOOL,
@@ -32,10 +32,24 @@ from pypoplar import (
     assume_count,
     assume_share,
     compileGraph,
+    cycleCount,
+    ipu,
+    popops,
     pva,
 )
 from pypoplar.engine.auto_report import save
-from pypoplar.program import Copy, Execute, If, PrintTensor, Repeat, RepeatWhileFalse, RepeatWhileTrue, Sequence
+from pypoplar.program import (
+    Copy,
+    Execute,
+    If,
+    PrintTensor,
+    Repeat,
+    RepeatWhileFalse,
+    RepeatWhileTrue,
+    Sequence,
+    Switch,
+    WriteUndef,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 OPTIONS = {
@@ -351,3 +365,89 @@ def test_a_program_that_does_not_fit_is_refused_as_by_a_run():
     bench.graph.setTileMapping(x, 0)
     with pytest.raises(GraphMemoryAllocationError):
         Engine(bench.graph, Copy(bench.graph.addHostToDeviceFIFO("x", INT, 10**6), x), mode="cost")
+
+
+def counted_loop(bench, limit):
+    """A loop of the libraries whose body does one of two things, by its counter."""
+    popops.addCodelets(bench.graph)
+    x = bench.variable("x", [0, 0])
+    end = bench.graph.addConstant(INT, [], limit)
+    bench.graph.setTileMapping(end, 0)
+    count = bench.graph.addVariable(INT, [1], "count")
+    bench.graph.setTileMapping(count, 3)
+    first, second = (bench.execute(Add, value=x[place], amount=1) for place in (0, 1))
+    body = Switch(count[0], [(2, first), (3, Repeat(2, first))], second)
+    return popops.countedForLoop(bench.graph, count, 0, end, 1, body)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7])
+def test_counters_are_known(tmp_path, limit):
+    bench = Bench()
+    program = Repeat(2, counted_loop(bench, limit))
+    profiles = []
+    for number, mode in enumerate(("native", "cost")):
+        engine = bench.engine(program, mode=mode)
+        engine.run()
+        engine.run()
+        profiles.append(profile(engine.getReport(), tmp_path / f"{number}.pop"))
+    assert profiles[1] == profiles[0]
+
+
+def test_counters_are_known_from_a_file_and_begin_anew_when_loaded(tmp_path):
+    bench = Bench()
+    compileGraph(bench.graph, counted_loop(bench, 5), mode="cost").save(tmp_path / "priced.npz")
+    engine = Engine(Executable.load(tmp_path / "priced.npz"), mode="cost")
+    cycles = []
+    for _ in range(2):
+        engine.load(bench.device)
+        engine.run()
+        cycles.append(engine.getReport().execution.totalCycles.total)
+    assert cycles[0] == cycles[1] > 0
+
+
+class Draw(Vertex):
+    out: Output[INT]
+
+    def compute(self) -> None:
+        self.out = INT(ipu.random_uint() % 2)
+
+
+def written_by_the_host(bench, x):
+    bench.graph.createHostWrite("x", x)
+    return Sequence()
+
+
+def cycle_count_to(bench, x):
+    program = Sequence(bench.execute(Draw, out=bench.variable("drawn", [0])[0]))
+    cycles = cycleCount(bench.graph, program, 0)
+    return Sequence(program, Copy(cycles.reinterpret(INT)[0:1], x))
+
+
+def test_what_data_change_is_not_known():
+    """A loop on a counter that a vertex counts is known, but not if something of the host, undefined or random goes into it."""
+
+    def loop(bench, changing=None):
+        more, x = (bench.graph.addVariable(type, [1], name) for type, name in ((BOOL, "more"), (INT, "x")))
+        for tensor in (more, x):
+            bench.graph.setTileMapping(tensor, 0)
+        bench.graph.setInitialValue(x, [0])
+        before = Sequence() if changing is None else changing(bench, x)
+        check = bench.execute(Less, value=x[0], out=more[0], limit=5)
+        return Sequence(before, RepeatWhileTrue(check, more[0], bench.execute(Add, value=x[0], amount=1)))
+
+    bench = Bench()
+    engine = bench.engine(loop(bench), mode="cost")
+    engine.run()
+    assert [step.executions for step in engine.getReport().execution.steps] == [6, 5]
+    for changing in (
+        lambda bench, x: Copy(bench.graph.addHostToDeviceFIFO("in", INT, 1), x),
+        lambda bench, x: WriteUndef(x),
+        lambda bench, x: bench.execute(Draw, out=x[0]),
+        written_by_the_host,
+        lambda bench, x: Copy(bench.variable("given", [3]), x),
+        cycle_count_to,
+    ):
+        bench = Bench()
+        engine = bench.engine(loop(bench, changing), mode="cost")
+        with pytest.raises(ControlProgramError, match="reads 'more', which is data"):
+            engine.run()

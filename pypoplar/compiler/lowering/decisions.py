@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.arrays.dtypes import AnyArray, Bools
+from pypoplar.arrays.dtypes import AnyArray, Bools, Bytes, Int64s
 from pypoplar.codelet.ir.terms import line_text
+from pypoplar.compiler.check.computed_control import ComputedControl
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import OperationTree
+from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.errors import ControlProgramError
-from pypoplar.executable.cost_facts import ROUNDS, SHARE, UNKNOWN, VALUE, CostFacts, Decision
+from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, CostFacts, Decision
 from pypoplar.graph.frozen import ElementRuns, FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import HostConnections
@@ -32,6 +34,15 @@ class Assumed:
 
     assumptions: tuple[Assumption, ...]
     written: Bools  # [variables]
+    computed: ComputedControl
+
+
+@frozen(eq=False)
+class ControlProgram:
+    """What computes values that decide: copies and executions of compute sets, and the tensors to be read afterwards."""
+
+    programs: tuple[Program, ...]
+    reads: tuple[Tensor, ...]
 
 
 def check_own_graph(assumption: Assumption, graph: Graph) -> None:
@@ -49,12 +60,12 @@ def written_variables(graph: FrozenGraph, regions: Regions, tree: OperationTree)
     return written[:-1]
 
 
-def find_decisions(lowering: Lowering, assumed: Assumed) -> CostFacts:
-    """The decisions of a control program whose rows are all there.
+def find_decisions(lowering: Lowering, assumed: Assumed, compiled: Callable[[ControlProgram], Bytes]) -> CostFacts:
+    """The decisions of a control program whose rows are all there; `compiled` makes a file of what computes some of them.
 
     `ControlProgramError` for assumptions that are given twice, or about what none of its programs asks for.
     """
-    known, decisions = _Known.of(assumed.assumptions), []
+    known, decisions, control = _Known.of(assumed.assumptions), [], _Control(lowering, assumed.computed)
     for number, (row, owner) in enumerate(zip(lowering.rows, lowering.row_owners, strict=True)):
         if row[ProgramRow.OPERATION] not in DECIDING or owner is None:
             continue
@@ -63,15 +74,75 @@ def find_decisions(lowering: Lowering, assumed: Assumed) -> CostFacts:
         value = _unchanging(lowering.graph, assumed.written, lowering.host, _element(tensor)) if how == UNKNOWN else None
         if value is not None:
             how, amount = VALUE, value
+        if how == UNKNOWN and (place := control.read_of(tensor)) != NOTHING:
+            how, amount = COMPUTED, place
         made_at = line_text(owner.location)
         decisions.append(Decision(number, type(owner).__name__, made_at, tensor.getDebugStr(), how, float(amount), assumption))
     known.require_use()
-    return CostFacts(tuple(decisions), tuple(map(str, assumed.assumptions)))
+    needed = control.program()
+    file = compiled(needed) if needed.reads else np.zeros(0, np.uint8)
+    return CostFacts(tuple(decisions), tuple(map(str, assumed.assumptions)), file, control.rows(needed))
 
 
 def _element(tensor: Tensor) -> int:
     """The element id of a tensor of one element."""
     return int(tensor.runs().start[0])
+
+
+@define(eq=False)
+class _Control:
+    """Collects what computes values that decide."""
+
+    lowering: Lowering
+    computed: ComputedControl
+    reads: dict[int, Tensor] = field(factory=dict)  # by element
+    programs: dict[int, Program] = field(factory=dict)  # by id, in the order in which they were found
+    _groups: dict[int, list[MergedCopies]] = field(init=False)  # by the id of a copy
+
+    def __attrs_post_init__(self) -> None:
+        self._groups = {}
+        for group in self.lowering.merged:
+            for placed in group.copies:
+                self._groups.setdefault(id(placed.copy), []).append(group)
+
+    def read_of(self, tensor: Tensor) -> int:
+        """The number of the read that gives a tensor of one element; NOTHING if it is data."""
+        element = _element(tensor)
+        if element not in self.reads:
+            needed = self.computed.programs_for(tensor)
+            if needed is None or not all(map(self._stands_alone, needed)):
+                return NOTHING
+            self.programs |= {id(program): program for program in needed}
+            self.reads[element] = tensor
+        return list(self.reads).index(element)
+
+    def _stands_alone(self, program: Program) -> bool:
+        """Whether its row tells that it runs: of copies that are one step the first has the row, so each is there once."""
+        groups = self._groups.get(id(program), [])
+        several = [group for group in groups if len(group.copies) > 1]
+        return all(self.computed.occurrences[id(placed.copy)] == 1 for group in several for placed in group.copies)
+
+    def program(self) -> ControlProgram:
+        return ControlProgram(tuple(self.programs.values()), tuple(self.reads.values()))
+
+    def rows(self, control: ControlProgram) -> Int64s:
+        """[operations, 2]: rows at which an operation of the control program runs, and its number."""
+        numbers = {id(program): number for number, program in enumerate(control.programs)}
+        found = [
+            (row, numbers[one])
+            for row, owner in enumerate(self.lowering.row_owners)
+            if self.lowering.rows[row][ProgramRow.OPERATION] in (Opcode.COMPUTE, Opcode.MOVE) and owner is not None
+            for one in self._together(owner)
+            if one in numbers
+        ]
+        return np.array(found, np.int64).reshape(-1, 2)
+
+    def _together(self, owner: Program) -> list[int]:
+        """The ids of the programs that run at the row of one."""
+        groups = self._groups.get(id(owner), [])
+        if groups and len(groups[0].copies) > 1:
+            return [id(placed.copy) for placed in groups[0].copies]
+        return [id(owner)]
 
 
 @define(eq=False)

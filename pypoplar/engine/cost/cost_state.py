@@ -9,7 +9,7 @@ from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.engine.block_tables import BlockTables, block_tables
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost.compute_prices import ComputePrices
-from pypoplar.engine.cost.program_cost import ProgramCost
+from pypoplar.engine.cost.program_cost import ControlValues, ProgramCost
 from pypoplar.engine.cost.spent import Executions, Spent
 from pypoplar.engine.run_tables import RunTables, empty_account, step_tiles
 from pypoplar.executable.executable import Executable
@@ -26,6 +26,7 @@ class CostState:
 
     executable: Executable
     samples: Samples
+    control: ControlValues | None = None
     clock: int = 0
     threads: int = 1
     blocks: BlockTables | None = field(init=False)
@@ -44,7 +45,7 @@ class CostState:
         self.step_account = step_tiles(executable)
         self.count_into(self.new_account())
         self.prices = ComputePrices(executable, self.samples, self.blocks)
-        self.program = ProgramCost(executable, self.prices)
+        self.program = ProgramCost(executable, self.prices, self.control)
 
     def new_account(self) -> RunTables:
         """An empty account of runs of this executable."""
@@ -58,6 +59,8 @@ class CostState:
         """A machine that was just switched on."""
         self.clock, self.priced = 0, 0
         self.assumed.clear()
+        if self.control is not None:
+            self.control.restart()
 
     def run(self, entry: int) -> Spent:
         """Price the program from a row on, and count it."""
@@ -65,7 +68,7 @@ class CostState:
         if self._log is not None:
             kept = max(0, int(self._log[EventLogHead.LIMIT] - self._log[EventLogHead.COUNT]))
         key = (entry, kept)
-        if key not in self._spent:
+        if key not in self._spent or self.program.computes():
             self._spent = {key: self.program.of(entry, kept)}  # of the last program alone: it may be large
         spent = self._spent[key]
         times, computed = self._whole(spent)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from itertools import accumulate
+from typing import Any, NoReturn, Protocol
 
 from attrs import define, field, frozen
 
@@ -22,7 +23,7 @@ from pypoplar.engine.cost.compute_prices import ComputePrices
 from pypoplar.engine.cost.spent import Spent, SpentParts
 from pypoplar.engine.cost.tile_clocks import TileClocks
 from pypoplar.errors import ApplicationRuntimeError, ControlProgramError
-from pypoplar.executable.cost_facts import ROUNDS, SHARE, UNKNOWN, VALUE, Decision
+from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, Decision
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
@@ -75,15 +76,31 @@ class _WhileLoop:
     end: int
 
 
+class ControlValues(Protocol):
+    """Computes values that decide: see `CostFacts.control`."""
+
+    def restart(self) -> None:
+        """As a program has them that has just been loaded."""
+
+    def run(self, operation: int) -> None:
+        """Do an operation that computes some of them."""
+
+    def value(self, number: int) -> int:
+        """One of them, as it is now."""
+
+
 @define(eq=False)
 class ProgramCost:
     """Prices the programs of an executable."""
 
     executable: Executable
     prices: ComputePrices
+    control: ControlValues | None
     decisions: dict[int, Decision] = field(init=False)  # by row
     _rows: list[list[int]] = field(init=False)
     _loops: dict[int, list[_WhileLoop]] = field(init=False)  # by first row, the outermost last
+    _computing: dict[int, list[int]] = field(init=False)  # by row, operations of the control
+    _moving: list[int] = field(init=False)  # [rows + 1]: how many rows before each compute what decides, or are decided by it
     _fixed: list[int] = field(init=False)  # by step, cycles of one execution but for its vertices
     _functions: dict[int, Spent] = field(factory=dict)  # by first row, where tiles have no clocks of their own
     _clocks: TileClocks = field(init=False)
@@ -94,6 +111,10 @@ class ProgramCost:
         self.decisions = {decision.row: decision for decision in self.executable.cost.decisions}
         self._rows = self.executable.program.tolist()
         self._loops = _while_loops(self._rows)
+        self._computing = {}
+        for row, operation in self.executable.cost.computing.tolist():
+            self._computing.setdefault(row, []).append(operation)
+        self._moving = self._count_moving()
         self._fixed = [step.fixed_cycles for step in self.executable.steps]
 
     def of(self, entry: int, events: int) -> Spent:
@@ -103,10 +124,31 @@ class ProgramCost:
         self._events = events
         return answer(self._until(entry, Opcode.END))
 
+    def computes(self) -> bool:
+        """Whether what a program costs depends on what was run before."""
+        return self._moving[-1] > 0
+
+    def _count_moving(self) -> list[int]:
+        """[rows + 1]: rows before each at which a value that decides is computed or asked for, also in what they call."""
+        moving = {*self._computing, *(row for row, decision in self.decisions.items() if decision.known == COMPUTED)}
+        calls = {number: row[CallOperand.ROW] for number, row in enumerate(self._rows) if row[ProgramRow.OPERATION] == Opcode.CALL}
+        ends = {begin: self._end(begin, Opcode.RETURN) for begin in calls.values()}
+        before = -1
+        while len(moving) > before:
+            before = len(moving)
+            moving |= {row for row, begin in calls.items() if any(begin <= one < ends[begin] for one in moving)}
+        return list(accumulate((number in moving for number in range(len(self._rows))), initial=0))
+
+    def _is_moving(self, begin: int, end: int) -> bool:
+        """Whether rows compute what decides, or are decided by it: they may cost something else each time."""
+        return self._moving[end] > self._moving[begin]
+
+    def _end(self, begin: int, last: Opcode) -> int:
+        return next(row for row in range(begin, len(self._rows)) if self._rows[row][ProgramRow.OPERATION] == last)
+
     def _until(self, begin: int, last: Opcode) -> Calls[Spent]:
         """A program or function from its first row on, to its `last`."""
-        end = next(row for row in range(begin, len(self._rows)) if self._rows[row][ProgramRow.OPERATION] == last)
-        spent: Spent = yield self._piece(begin, end)
+        spent: Spent = yield self._piece(begin, self._end(begin, last))
         return spent
 
     def _piece(self, begin: int, end: int, inside: int = 0) -> Calls[Spent]:
@@ -124,7 +166,8 @@ class ProgramCost:
             operation = Opcode(self._rows[row][ProgramRow.OPERATION])
             if operation == Opcode.REPEAT:
                 after = self._rows[row][RepeatOperand.AFTER]
-                parts.add((yield self._rounds(partial(self._piece, row + 1, after - 1), self._rows[row][RepeatOperand.TIMES])))
+                body, times = partial(self._piece, row + 1, after - 1), self._rows[row][RepeatOperand.TIMES]
+                parts.add((yield self._rounds(body, times, each=self._is_moving(row + 1, after - 1))))
                 row = after
             elif operation in (Opcode.BRANCH, Opcode.UNLESS_EQUAL):
                 spent, row = yield self._choice(row)
@@ -140,6 +183,9 @@ class ProgramCost:
     def _single(self, operation: Opcode, row: int, parts: SpentParts) -> None:
         """A row that does not decide what comes next."""
         operands = self._rows[row]
+        for number in self._computing.get(row, ()):
+            assert self.control is not None
+            self.control.run(number)
         if operation == Opcode.COMPUTE:
             self._superstep(operands, parts)
         elif operation in STEP_OF:
@@ -185,14 +231,17 @@ class ProgramCost:
 
     # What is decided
 
-    def _rounds(self, one: Callable[[], Calls[Spent]], rounds: int) -> Calls[Spent]:
-        """Rounds of a loop: one by one until the next begins with the tiles as far apart as this one did, and the rest at once."""
+    def _rounds(self, one: Callable[[], Calls[Spent]], rounds: int, *, each: bool) -> Calls[Spent]:
+        """Rounds of a loop: one by one until the next begins with the tiles as far apart as this one did, and the rest at once.
+
+        Where values are computed in them, `each` is walked.
+        """
         parts, left = SpentParts(self._events), rounds
         while left > 0:
             before = self._clocks.relative()
             spent: Spent = yield one()
             left -= 1
-            if left and self._clocks.relative() == before:
+            if left and not each and self._clocks.relative() == before:
                 self._clocks.shift(round(spent.cycles * left))
                 parts.add(spent.repeated(1 + left, self._events))
                 break
@@ -202,6 +251,9 @@ class ProgramCost:
     def _while(self, loop: _WhileLoop, inside: int) -> Calls[Spent]:
         """A loop whose end a value decides; `inside` of the loops that begin where it does are around its head."""
         decision = self.decisions[loop.leaves]
+        if decision.known == COMPUTED:
+            computed: Spent = yield self._while_computed(loop, inside, decision)
+            return computed
         if decision.known != ROUNDS:
             self._require(decision)
             stays = (decision.number != 0) == (loop.body == loop.leaves + 1)
@@ -212,11 +264,29 @@ class ProgramCost:
                 )
         parts = SpentParts(self._events)
         if decision.known == ROUNDS:
-            spent: Spent = yield self._rounds(partial(self._head_and_body, loop, inside), int(decision.number))
+            each = self._is_moving(loop.begin, loop.end)
+            spent: Spent = yield self._rounds(partial(self._head_and_body, loop, inside), int(decision.number), each=each)
             parts.add(spent)
         parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
         self._clocks.gather()
         return _decided(parts.finish(), decision)
+
+    def _while_computed(self, loop: _WhileLoop, inside: int, decision: Decision) -> Calls[Spent]:
+        """A loop whose end is computed, round by round."""
+        parts = SpentParts(self._events)
+        while True:
+            parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
+            self._clocks.gather()
+            if (self._value(decision) != 0) != (loop.body == loop.leaves + 1):
+                return parts.finish()
+            parts.add((yield self._piece(loop.body, loop.end - 1)))
+
+    def _value(self, decision: Decision) -> int:
+        """What is read where a program decides."""
+        if decision.known == COMPUTED:
+            assert self.control is not None
+            return self.control.value(int(decision.number))
+        return int(decision.number)
 
     def _head_and_body(self, loop: _WhileLoop, inside: int) -> Calls[Spent]:
         parts = SpentParts(self._events)
@@ -240,13 +310,18 @@ class ProgramCost:
         if decision.known == SHARE:
             spent: Spent = yield self._shared(decision, then, (other, end))
             return spent, end
-        wanted = operands[UnlessEqualOperand.VALUE] if compares else None
-        taken = decision.number == wanted if compares else decision.number != 0
+        value = self._value(decision)
+        taken = value == operands[UnlessEqualOperand.VALUE] if compares else value != 0
         chosen: Spent = yield self._piece(*(then if taken else (other, end)))
         return _decided(chosen, decision), end
 
     def _shared(self, decision: Decision, then: tuple[int, int], otherwise: tuple[int, int]) -> Calls[Spent]:
         """Both branches of an If, by the share of the times that each is taken. Clocks go on as after the one taken more often."""
+        if self._is_moving(then[0], max(then[1], otherwise[1])):
+            raise ControlProgramError(
+                f"{decision.kind} at {decision.made_at}: a share of the times cannot be assumed where counters that decide are "
+                "computed in its branches; assume its value"
+            )
         before = self._clocks.copy()
         first: Spent = yield self._piece(*then)
         after_first = self._clocks.copy()
@@ -258,18 +333,19 @@ class ProgramCost:
 
     def _called(self, begin: int) -> Calls[Spent]:
         """A function; where tiles have no clocks of their own it costs the same at every call."""
-        known = self._functions.get(begin) if self._clocks.uniform else None
+        same = self._clocks.uniform and not self._is_moving(begin, self._end(begin, Opcode.RETURN))
+        known = self._functions.get(begin) if same else None
         if known is not None:
             return known
         spent: Spent = yield self._until(begin, Opcode.RETURN)
-        if self._clocks.uniform:
+        if same:
             self._functions[begin] = spent
         return spent
 
     def _require(self, decision: Decision) -> None:
         if decision.known == UNKNOWN:
             _refuse(decision)
-        assert decision.known in (VALUE, SHARE)
+        assert decision.known in (VALUE, SHARE, COMPUTED)
 
 
 def _decided(spent: Spent, decision: Decision) -> Spent:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, opens
 from pypoplar.executable.claims import LARGEST
-from pypoplar.executable.cost_facts import KNOWN_BY, ROUNDS, SHARE, CostFacts
+from pypoplar.executable.cost_facts import COMPUTED, KNOWN_BY, ROUNDS, SHARE, CostFacts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
 from pypoplar.executable.verify.move_claims import MoveEnds
@@ -282,6 +282,11 @@ class _Rows:
                 wrong = f"have {decision.number} below 0 in number {number}"
             if not NOTHING <= decision.assumption < len(cost.assumptions):
                 wrong = f"name assumption {decision.assumption} in number {number}: there are {len(cost.assumptions)}"
+        rows, programs = cost.computing.reshape(-1, 2).T
+        if cost.computing.ndim != 2 or not bool(((rows >= 0) & (rows < len(self.code)) & (programs >= 0)).all()):
+            wrong = "compute at rows that are not there"
+        if not len(cost.control) and (len(rows) or any(decision.known == COMPUTED for decision in cost.decisions)):
+            wrong = "are computed, and there is nothing that computes them"
         check("cost.decisions", not wrong, f"cost.decisions {wrong}")
 
     def verify_services(self) -> None:
