@@ -44,6 +44,7 @@ class Context(Layout):
     WORK = auto()  # where work is counted: address of rows of `Work`, one for each entry of the slots
     BLOCKS = auto()  # where blocks are counted: address of the words to which their executions are added, by number
     TILE_SLOTS = auto()  # the driver's own: slots of all vertices of the tile that was scheduled last
+    TILE_WAITED = auto()  # likewise: those of them in which workers of a MultiVertex waited for its slowest one
 
 
 class Work(Layout):

@@ -78,7 +78,7 @@ class Slot(Layout):
     COMPUTE_CYCLES = auto()  # [steps]: cycles by which the slowest tile came later, summed over executions
     TILE_CLOCK = auto()  # [tiles]: when each was done with its last compute set; 0 where all steps wait and sets have no start
     TILE_CYCLES = auto()  # cycles of every active tile of every compute step, summed over executions
-    TILE_SLOTS = auto()  # the same of worker slots of all vertices
+    TILE_SLOTS = auto()  # the same of worker slots of all vertices, without those in which workers of a MultiVertex wait
     CODELET_SLOTS = auto()  # [threads, CODELET_COUNT]: worker slots of all vertices of a codelet
     SLOTS = auto()  # [threads, SLOTS_WORDS]
     FREE = auto()  # [threads, WORKERS]: when each worker is free

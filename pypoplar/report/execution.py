@@ -102,7 +102,7 @@ class Step:
     cyclesByTile:
         Compute cycles of each tile, those of idle worker threads included.
     activeCyclesByTile:
-        Compute cycles of each tile without idle worker threads.
+        Compute cycles of each tile without idle worker threads; workers of a MultiVertex that wait for its slowest one are idle.
     exchange_cycles_by_tile:
         Cycles in which each tile sends or receives.
     copy_cycles_by_tile:

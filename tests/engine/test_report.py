@@ -449,3 +449,24 @@ def test_derived_cycles_do_not_depend_on_where_data_is(mode):
         value = bench.variable("value", 0, tile)
         cycles.append(compute_step(bench, bench.execute(Add, 5, value=value, amount=1), mode, "Add").cyclesByTile[5])
     assert cycles[0] == cycles[1] > 0
+
+
+def test_workers_of_a_multivertex_that_wait_for_its_slowest_are_idle(mode):
+    """Also beside a vertex on one worker; an estimate says nothing of workers."""
+    bench = Bench()
+    out, alone = bench.variable("out", np.zeros((4, 6), np.int32), np.repeat(range(4), 6)), bench.variable("alone", 0, 1)
+    compute_set = bench.graph.addComputeSet("work")
+    for tile in range(4):
+        vertex = bench.vertex(compute_set, TogetherWork, tile, out=out[tile], rounds=100 if tile < 3 else 1)
+        if tile == 2:
+            bench.graph.setPerfEstimate(vertex, 1000)
+    bench.vertex(compute_set, Work, 1, out=alone, rounds=1)
+    step = compute_step(bench, Execute(compute_set), mode)
+    least, most = (int(step.cyclesByTile[tile]) // 6 for tile in (3, 0))
+    assert step.cyclesByTile[2] == step.activeCyclesByTile[2] == 6000
+    assert step.activeCyclesByTile[3] == 6 * least  # all have as much to do
+    assert step.activeCyclesByTile[0] == most + 5 * least < 0.4 * step.cyclesByTile[0]
+    on_one = int(step.activeCyclesByTile[1] - step.activeCyclesByTile[0])
+    assert step.cyclesByTile[1] == step.cyclesByTile[0] + 6 * on_one > step.cyclesByTile[0]
+    costs = execution(bench, Execute(compute_set), mode).cycles_by_vertex_type
+    assert costs["TogetherWork"].cycles == 6 * (2 * most + least + 1000)  # what a vertex takes is what its tile has to wait

@@ -58,6 +58,7 @@ class VertexContext:
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
     slot_cycles: int = 6  # of one slot
     slots: int = 0
+    waited: int = 0  # of a MultiVertex, slots in which its other workers waited for the slowest
     flops: int = 0  # where they are counted
     bytes: int = 0  # of elements loaded and stored, the same
     bound: int = 0  # slots that hand-written code could reach, the same

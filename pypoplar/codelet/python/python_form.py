@@ -112,8 +112,8 @@ class PythonForm:
     def run(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> tuple[int, bool]:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
 
-        Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. `memory` is uint8. An error is a
-        `VertexFault`. With `count_flops` its work is left in `context`: floating-point
+        Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. What the others wait for it is left in
+        `context`. `memory` is uint8. An error is a `VertexFault`. With `count_flops` its work is left in `context`: floating-point
         operations and bytes of all workers together, and the largest of their bounds. With `count_blocks` the executions of each
         block are, of a MultiVertex those of the worker that takes longest, of the first if several do.
         """
@@ -124,7 +124,7 @@ class PythonForm:
             self._functions[guarded, at_random] = writer.function(self.meaning_of)
         function = self._functions[guarded, at_random]
         views = self.views(memory, words, row, row_table, context)
-        context.flops = context.bytes = context.bound = 0
+        context.flops = context.bytes = context.bound = context.waited = 0
         context.blocks = Counter()
         # A worker issues a slot in turn with the others; a supervisor's is a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
@@ -151,15 +151,16 @@ class PythonForm:
             context.generator = 0 if self.codelet.kind == "supervisor" else context.number % context.workers
             result = function(context, views)
             return context.slots, result
-        slowest, bound, agreed, blocks = -1, 0, True, context.blocks
+        slowest, whole, bound, agreed, blocks = -1, 0, 0, True, context.blocks
         for worker in range(context.workers):
             context.slots, context.bound, context.blocks = 0, 0, Counter()
             context.worker = context.generator = worker
             agreed = function(context, views, worker) and agreed
             if context.slots > slowest:
                 slowest, blocks = context.slots, context.blocks
-            bound = max(bound, context.bound)
+            whole, bound = whole + context.slots, max(bound, context.bound)
         context.bound, context.blocks = bound, blocks
+        context.waited = slowest * context.workers - whole
         return slowest, agreed
 
     def views(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> Views:

@@ -306,12 +306,12 @@ class Interpreter:
         return slowest
 
     def _tile(self, active: int, compute: int, step: int) -> tuple[int, int, bool]:
-        """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""
+        """All vertices of a tile: its cycles, the slots in which its workers are busy, and the AND of the vertices' results."""
         computes, executable = self.state.executable.computes, self.state.executable
         workers = executable.target.getNumWorkerContexts()
         first, last = int(computes.first_group[active]), int(computes.first_group[active + 1])
         base = int(computes.group_position[first])
-        total = 0
+        busy = 0
         prices: list[tuple[int, int]] = []
         agreed = True
         for group in range(first, last):
@@ -320,20 +320,20 @@ class Interpreter:
             for i in range(int(computes.group_count[group])):
                 row = int(computes.group_row[group]) + i * words
                 position = int(computes.group_position[group]) + i
-                slots, result = self._vertex(codelet, row, position, group, int(computes.active_tile[active]), step)
+                slots, waited, result = self._vertex(codelet, row, position, group, int(computes.active_tile[active]), step)
                 if len(computes.estimate) and computes.estimate[position] != NOTHING:
-                    slots = int(computes.estimate[position])
+                    slots, waited = int(computes.estimate[position]), 0
                 prices.append((kind, slots))
                 taken = slots * workers if kind == VertexKind.MULTI else slots  # a MultiVertex takes all workers
                 self.state.tables[Slot.CODELET_SLOTS][codelet] += taken
                 self._note_vertex(compute, group, position, taken, slots if kind == VertexKind.SUPERVISOR else slots * workers)
-                total += taken
+                busy += taken - waited
                 agreed = agreed and result
         ordered = [prices[int(computes.list_order[base + i])] for i in range(len(prices))]
-        return schedule(ordered, workers), total, agreed
+        return schedule(ordered, workers), busy, agreed
 
-    def _vertex(self, codelet: int, row: int, position: int, group: int, tile: int, step: int) -> tuple[int, bool]:
-        """One vertex: its slots (of a MultiVertex the slowest worker's) and what compute returned."""
+    def _vertex(self, codelet: int, row: int, position: int, group: int, tile: int, step: int) -> tuple[int, int, bool]:
+        """One vertex: its slots (of a MultiVertex the slowest worker's), those that others wait, and what compute returned."""
         tables, executable = self.state.tables, self.state.executable
         vertex = int(executable.computes.vertex[position])
 
@@ -356,7 +356,7 @@ class Interpreter:
         except VertexFault as fault:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
-            return 0, True
+            return 0, 0, True
         if self.state.blocks is not None:
             first = self.state.blocks.of_group[group] + VertexCount.BLOCKS
             for block, times in context.blocks.items():
@@ -370,7 +370,8 @@ class Interpreter:
                 table[WORK_WORDS * number + Work.BYTES] += context.bytes
                 table[WORK_WORDS * number + Work.COMPILED] += outcome[0] * workers
                 table[WORK_WORDS * number + Work.BOUND] += context.bound * workers
-        return outcome
+        slots, result = outcome
+        return slots, context.waited, result
 
     def _note_vertex(self, compute: int, group: int, position: int, slots: int, cycles: int) -> None:
         """What a vertex has spent, and whether it is the slowest of its compute set, where executions of blocks are counted."""

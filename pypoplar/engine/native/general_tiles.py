@@ -8,6 +8,7 @@ from pypoplar.engine.native.tile_account import (
     account_slots,
     account_work,
     begin_blocks,
+    estimates_from,
     finish_simple,
     fold_workers,
     latest,
@@ -105,15 +106,16 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
     if table(header, Slot.FLOPS) != 0:
         note_work(header, thread, group, count)
         account_work(header, thread, get(header, Slot.GROUP_CODELET, group), step)
+    estimates = estimates_from(header, position)
     if kind == VertexKind.MULTI:
-        fold_workers(prices, word_address(slots, position - base), count, workers)
+        waited = fold_workers(prices, word_address(slots, position - base), count, workers, estimates)
+        put_word(context, Context.TILE_WAITED, word(context, Context.TILE_WAITED) + waited)
     if results != 0:
         agreed = get(header, Slot.AGREED, thread)
         for i in range(count):
             agreed &= load_u8(results + i)
         put(header, Slot.AGREED, thread, agreed)
-    if table(header, Slot.ESTIMATE) != 0:
-        estimates = word_address(table(header, Slot.ESTIMATE), position)
+    if estimates != 0:
         use_estimates(estimates, word_address(slots, position - base), count)
     if table(header, Slot.BLOCKS) != 0:
         note_vertices(header, thread, compute, group, word_address(slots, position - base), count)
@@ -123,6 +125,7 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
 def general_tile(header: int, thread: int, active: int, compute: int, step: int, unused: int) -> int:
     """The vertices of an active tile; returns its cycles."""
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
+    put_word(context, Context.TILE_WAITED, 0)
     first = get(header, Slot.FIRST_GROUP, active)
     last = get(header, Slot.FIRST_GROUP, active + 1)
     base = get(header, Slot.GROUP_POSITION, first)

@@ -44,12 +44,12 @@ def compute_tiles(header: int, thread: int, share: int, compute: int, step: int,
     workers, fixed, fixed_slots = table(header, Slot.WORKERS), table(header, Slot.ACTIVE_CYCLES), table(header, Slot.ACTIVE_SLOTS)
     codelet, charged, whole, slowest = 0, 0, 0, 0
     for active in range(first, last):
-        cycles = 0
+        cycles, waited = 0, 0
         if word(simple, active) == 0:
             if counts_work != 0:
                 account_work(header, thread, codelet, step)  # the general way counts that of other codelets
             cycles = call_unit(table(header, Slot.GENERAL_UNIT), header, thread, active, compute, step, 0)
-            total = word(context, Context.TILE_SLOTS)
+            total, waited = word(context, Context.TILE_SLOTS), word(context, Context.TILE_WAITED)
         else:
             group = word(groups, active)
             count = word(counts, group)
@@ -72,11 +72,11 @@ def compute_tiles(header: int, thread: int, share: int, compute: int, step: int,
                 cycles = total * workers
             elif cycles == PRICED:  # not known beforehand: by the code as it ran
                 cycles = price_group(header, thread, group, slots, count)
-                total = word(context, Context.TILE_SLOTS)
+                total, waited = word(context, Context.TILE_SLOTS), word(context, Context.TILE_WAITED)
             note_slowest(header, thread, compute, group, slots, count, cycles, records)
             whole += total
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
-        put_word(slots_table, active, word(slots_table, active) + total)
+        put_word(slots_table, active, word(slots_table, active) + total - waited)
         slowest = max(slowest, cycles)
     account_run(header, thread, codelet, step, charged, whole, records, counts_work)
     return slowest
@@ -102,7 +102,8 @@ def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int,
         cycles = starting + call_unit(table(header, Slot.GENERAL_UNIT), header, thread, active, compute, step, 0)
         put(header, Slot.TILE_CLOCK, tile, begin + cycles)
         add(header, Slot.TILE_CYCLES, account + active, cycles)
-        add(header, Slot.TILE_SLOTS, account + active, word(context, Context.TILE_SLOTS))
+        busy = word(context, Context.TILE_SLOTS) - word(context, Context.TILE_WAITED)
+        add(header, Slot.TILE_SLOTS, account + active, busy)
         slowest = max(slowest, begin + cycles - start)
     return slowest
 

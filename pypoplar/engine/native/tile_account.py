@@ -44,13 +44,30 @@ def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:
 
 
 @part
-def fold_workers(prices: int, slots: int, count: int, workers: int) -> None:
-    """A MultiVertex gives a price for each worker: the largest is the vertex's. `slots` may begin where `prices` do."""
+def fold_workers(prices: int, slots: int, count: int, workers: int, estimates: int) -> int:
+    """A MultiVertex gives a price for each worker: the largest is the vertex's. `slots` may begin where `prices` do.
+
+    Returns the slots that the other workers wait for it, of vertices without `estimates` (0 for none), of which nobody knows.
+    """
+    waited = 0
     for i in range(count):
         most = word(prices, i * workers)
+        whole = most
         for w in range(1, workers):
-            most = max(most, word(prices, i * workers + w))
+            price = word(prices, i * workers + w)
+            most = max(most, price)
+            whole += price
         put_word(slots, i, most)
+        if estimates == 0 or word(estimates, i) == NOTHING:
+            waited += most * workers - whole
+    return waited
+
+
+@part
+def estimates_from(header: int, position: int) -> int:
+    """Where the cycles stand that were given for vertices, from a position on; 0 where there are none."""
+    estimates = table(header, Slot.ESTIMATE)
+    return word_address(estimates, position) if estimates != 0 else 0
 
 
 @part
@@ -208,13 +225,17 @@ def note_outcome(header: int, thread: int, group: int, step: int, printed: int) 
 
 @seldom
 def price_group(header: int, thread: int, group: int, slots: int, count: int) -> int:
-    """Cycles of a tile whose one group has just run; the slots of its vertices are left in the context's TILE_SLOTS."""
+    """Cycles of a tile whose one group has just run.
+
+    The slots of its vertices are left in the context's TILE_SLOTS, those in which workers wait in TILE_WAITED.
+    """
     workers = table(header, Slot.WORKERS)
     together = get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI
-    if together:
-        fold_workers(slots, slots, count, workers)
-    if table(header, Slot.ESTIMATE) != 0:
-        use_estimates(word_address(table(header, Slot.ESTIMATE), get(header, Slot.GROUP_POSITION, group)), slots, count)
+    estimates = estimates_from(header, get(header, Slot.GROUP_POSITION, group))
+    waited = fold_workers(slots, slots, count, workers, estimates) if together else 0
+    put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.TILE_WAITED, waited)
+    if estimates != 0:
+        use_estimates(estimates, slots, count)
     if not together and count > 1:
         return finish_simple(header, thread, slots, count)
     total = word(slots, 0)
