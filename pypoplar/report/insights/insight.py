@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlencode
 
 from attrs import frozen
 
+from pypoplar.report.escaping import escaped
+from pypoplar.report.execution import Execution
 from pypoplar.report.line_profile import SourceLine
 
 Weight = Literal["grave", "notable", "good to know"]
@@ -48,3 +51,10 @@ def shown(name: str) -> str:
 def told_line(line: SourceLine) -> str:
     """A line with its text: ``line 20 of slow.py, `where = self.keys[i] % self.classes` ``."""
     return f"line {line.line} of {Path(line.file).name}, `{line.text.strip()}`"
+
+
+def lines_link(execution: Execution, **of: str) -> str:
+    """The place in the page that shows the lines of a vertex ``type``, or of a compute ``set``; empty where they are not known."""
+    if execution.lines is None:
+        return ""
+    return f"lines?{urlencode({name: escaped(value) for name, value in of.items()})}" if of else "lines"

@@ -10,13 +10,8 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from pypoplar.report.insights.compute_insights import (
-    dearest_vertex_type,
-    far_from_peak,
-    idle_worker_threads,
-    unused_tiles,
-    worst_balance,
-)
+from pypoplar.report.insights.balance_insights import idle_worker_threads, lone_vertices, unused_tiles, worst_balance
+from pypoplar.report.insights.compute_insights import dearest_vertex_type, far_from_peak
 from pypoplar.report.insights.insight import TOLD, Insight
 from pypoplar.report.insights.memory_insights import largest_tile, peak_liveness
 from pypoplar.report.insights.waiting_insights import biggest_exchange, host_bound, sync_bound
@@ -25,6 +20,7 @@ from pypoplar.report.report import Report
 RULES: tuple[Callable[[Report], Insight | None], ...] = (
     largest_tile,
     worst_balance,
+    lone_vertices,
     biggest_exchange,
     host_bound,
     sync_bound,

@@ -9,7 +9,7 @@ import pytest
 from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
-from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex, poplin, popops, pva
+from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, MultiVertex, Output, Vector, Vertex, ipu, poplin, popops, pva
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
 from pypoplar.report.insights.dear_functions import dear_lines
 from pypoplar.report.insights.insight import Insight
@@ -537,3 +537,118 @@ def test_sums_of_products_are_told_to_be_a_matrix_product(bench):
     assert findings["dearest_vertex_type"].share > 0.65
     assert sum(finding.share for finding in findings.values() if not finding.of_memory) <= 1
     assert "poplin.matMul" not in found(other := Bench(tiny(TILES)), even(other))["dearest_vertex_type"].advice
+
+
+class Shares(MultiVertex):
+    """So many rounds for each element."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        for i in ipu.worker_range(worker, len(self.x)):
+            value = self.x[i]
+            for _ in range(100):
+                value = value * 0.5 + 1.0
+            self.x[i] = value
+
+
+class Alone(Vertex):
+    """A long way for one number."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for _ in range(1000):
+            for i in range(len(self.x)):
+                self.x[i] = self.x[i] * 0.5 + 1.0
+
+
+def test_unequal_shares_of_a_multivertex_are_idle_threads_with_what_to_do(bench):
+    unequal = found(bench, vectors(bench, Shares, FLOAT, {tile: [7] for tile in range(TILES)}, "shares"))
+    finding = unequal["idle_worker_threads"]
+    assert finding.title == 'Idle worker threads: "shares"'
+    assert "1 vertex of Shares (x 7)" in finding.text
+    assert 0.35 < finding.share < 5 / 12
+    assert "7 of them take as long as 12" in finding.advice
+    other = Bench(tiny(TILES))
+    assert "idle_worker_threads" not in found(other, vectors(other, Shares, FLOAT, {tile: [12] for tile in range(TILES)}))
+
+
+def test_idle_threads_name_compute_set_tile_and_vertices_and_what_to_divide(bench):
+    few = found(bench, vectors(bench, Waves, FLOAT, {tile: [50] for tile in range(TILES)}, "waves"))["idle_worker_threads"]
+    assert few.title == 'Idle worker threads: "waves"'
+    assert ' The most in compute set "waves", on tile 0 (3 others take as long): ' in few.text
+    assert few.text.endswith("1 vertex of Waves (x 50).")
+    assert few.advice.endswith("its 1 vertex has a thread each, and to put those of several tiles on one gains nothing.")
+    other = Bench(tiny(TILES))
+    over = found(other, vectors(other, Waves, FLOAT, {tile: [50] * 7 for tile in range(TILES)}))["idle_worker_threads"]
+    assert over.advice.startswith("Put a multiple of 6 equal vertices on each tile")
+
+
+def test_a_tile_with_what_cannot_be_divided_is_waited_for_and_is_no_work_of_unused_tiles(bench):
+    alone, beside = vectors(bench, Alone, FLOAT, {1: [1]}, "count"), even(bench)
+    findings = found(bench, alone, beside)
+    finding = findings["lone_vertices"]
+    assert finding.title == 'Waiting for one tile: "count"'
+    assert "1 tile computes, and all others wait for" in finding.text
+    assert "1 vertex of Alone (x 1)." in finding.text
+    assert 0.3 < finding.share < 1
+    assert "compute set of a step before or behind it" in finding.advice
+    other = Bench(tiny(TILES))
+    assert "lone_vertices" not in found(other, vectors(other, Alone, FLOAT, {1: [4]}, "count"), even(other))
+
+
+def test_what_each_part_of_a_vertex_does_once_is_not_promised_to_whom_divides_it(bench):
+    promised = []
+    for length in (2, 200):
+        other = Bench(tiny(TILES))
+        program = vectors(other, Waves, FLOAT, {tile: [length] for tile in range(TILES)})
+        promised.append(found(other, program, options=OF_LINES)["idle_worker_threads"].share)
+    once = Bench(tiny(TILES))
+    program = vectors(once, Once, FLOAT, {tile: [4] for tile in range(TILES)})
+    assert "idle_worker_threads" not in found(once, program, options=OF_LINES)
+    assert promised[0] < promised[1] < 5 / 6
+
+
+class Once(Vertex):
+    """The same for any number of elements."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        self.x[0] = math.sin(math.sin(math.sin(self.x[0])))
+
+
+def test_vertices_with_a_thread_each_are_told_to_be_divided_not_moved_to_unused_tiles(bench):
+    few = found(bench, vectors(bench, Waves, FLOAT, {0: [50] * WORKERS, 1: [50] * WORKERS}))["unused_tiles"]
+    assert "if it can be divided so and does not become more" in few.text
+    assert "only dividing them helps" in few.advice
+    other = Bench(tiny(TILES))
+    many = found(other, vectors(other, Waves, FLOAT, {0: [50] * 12, 1: [50] * 12}))["unused_tiles"]
+    assert "only dividing them helps" not in many.advice
+
+
+def test_the_dearest_vertex_type_is_the_one_that_tiles_wait_for(bench):
+    """Though another one takes more slots, on more threads."""
+    slow = vectors(bench, Waves, FLOAT, {tile: [20] for tile in range(TILES)}, "slow")
+    busy = vectors(bench, Alone, FLOAT, {tile: [1] * WORKERS for tile in range(TILES)}, "busy")
+    engine = bench.engine(Sequence([slow, busy]), options=OF_LINES)
+    engine.run()
+    costs = engine.getReport().execution.cycles_by_vertex_type
+    assert costs["Alone"].cycles > costs["Waves"].cycles
+    (finding,) = (one for one in insights(engine.getReport()) if one.rule == "dearest_vertex_type")
+    assert finding.title == 'Most expensive vertex type: "Waves"'
+    cycles = {step.name: step.compute_cycles for step in engine.getReport().execution.steps}
+    assert cycles["slow"] > cycles["busy"]
+    assert finding.text.startswith(f'Tiles wait {cycles["slow"]:,} cycles for vertices of "Waves", ')
+
+
+def test_a_librarys_vertices_on_few_tiles_are_told_to_be_mapped_by_rows():
+    other = Bench(tiny(16))
+    x = other.graph.addVariable(FLOAT, [8, 200], "x")
+    other.graph.setInitialValue(x, np.ones([8, 200], np.float32))
+    other.graph.setTileMapping(x, 3)
+    sequence = Sequence([even(other, rounds=5)])
+    popops.addCodelets(other.graph)
+    popops.mapInPlace(other.graph, popops.expr.Tanh(popops.expr._1), [x], sequence, "tanh")
+    assert "mapTensorLinearly(graph, t, row, row)" in found(other, sequence)["worst_balance"].advice
