@@ -219,7 +219,8 @@ FROM tree JOIN program USING (program) ORDER BY path;""",
 def profile_page() -> str:
     schema = profile_file.SCHEMA.read_text(encoding="utf-8")
     views: list[list[object]] = [[f"`{name}`", meaning] for name, meaning in VIEW.findall(schema)]
-    older = " and ".join(map(str, profile_file.UPGRADES))
+    *first, last = map(str, profile_file.UPGRADES)
+    older = f"{', '.join(first)} and {last}"
     queries = "\n\n".join(f"{title}:\n\n```sql\n{query.strip()}\n```" for title, query in QUERIES.items())
     return f"""# The profile file
 

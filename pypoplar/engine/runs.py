@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, ragged
+from pypoplar.codelet.cost.loop_notes import LoopNote, loop_notes
 from pypoplar.codelet.cost.pricing import COMPILED, LinePrice, line_prices
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.loaded_codelets import pricing_of
@@ -190,12 +191,18 @@ class Runs:
             slowest_cycles=most,
             slowest=np.where(cycles == most, position, np.iinfo(np.int64).max).min(0),
             prices=self._line_prices,
+            loops=self._loop_notes,
         )
 
     @cached_property
     def _line_prices(self) -> list[list[list[LinePrice]]]:
         """What lines have of the prices of blocks, by codelet and block."""
         return [line_prices(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
+
+    @cached_property
+    def _loop_notes(self) -> list[list[LoopNote]]:
+        """What would make loops shorter, by codelet."""
+        return [loop_notes(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
 
     def _run_account(self, name: str, count: int, account: RunTables, tiles: TileCounts | None = None) -> RunAccount:
         tables, threads = account.tables, self.state.threads

@@ -60,6 +60,34 @@ class LinePart:
 
 
 @frozen
+class LoopHint:
+    """A loop of a codelet that could be shorter, given by `CodeletText.loops`.
+
+    Attributes
+    ----------
+    line:
+        The place of its line in `CodeletText.lines`.
+    first:
+        The number of its first block.
+    end:
+        That of the first block behind it.
+    reason:
+        Why it does not run on vectors, though the same arithmetic can be written so that it does; empty if it does run on them.
+    saved:
+        Slots that an execution of its first block takes less where `fields` are `Aligned` to 8 bytes.
+    fields:
+        The fields that are vectors of floats and not aligned.
+    """
+
+    line: int
+    first: int
+    end: int
+    reason: str = ""
+    saved: int = 0
+    fields: tuple[str, ...] = ()
+
+
+@frozen
 class CodeletText:
     """The text of a vertex type, and what its blocks cost; given by `LineProfile.texts`.
 
@@ -73,12 +101,15 @@ class CodeletText:
         The lines of the codelet and of its helper functions.
     blocks:
         By number of the block what lines have of an execution of it.
+    loops:
+        The loops that could be shorter.
     """
 
     vertex_type: str
     workers: int
     lines: tuple[SourceLine, ...]
     blocks: tuple[tuple[LinePart, ...], ...]
+    loops: tuple[LoopHint, ...] = ()
 
 
 @frozen

@@ -35,7 +35,7 @@ from pypoplar.report.memory_report import (
 from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 5
+PROFILE_VERSION = 6
 """The version of profile files that this release writes; it reads older ones too: see docs/profile-file.md."""
 
 
@@ -72,6 +72,25 @@ class Version:
 
 
 @frozen
+class HostLink:
+    """The link between the machine and its host, given by `ReportTarget.host_link`.
+
+    Attributes
+    ----------
+    write_bytes_per_cycle:
+        Bytes that go to the device in a cycle.
+    read_bytes_per_cycle:
+        Bytes that come from it in a cycle.
+    sync_cycles:
+        Cycles that each transfer takes besides.
+    """
+
+    write_bytes_per_cycle: float
+    read_bytes_per_cycle: float
+    sync_cycles: float
+
+
+@frozen
 class ReportTarget:
     """The machine that the program was compiled for, given by `Compilation.target`.
 
@@ -101,6 +120,8 @@ class ReportTarget:
         Whom cycles follow: "model", the vendor's IPU Model, or measurements of "hardware".
     link_bytes_per_cycle:
         Bytes that go between two IPUs in a cycle, both ways together; 0 if not known.
+    host_link:
+        The link to the host; None if not known.
     """
 
     architecture: str
@@ -115,6 +136,7 @@ class ReportTarget:
     memory_bytes_per_cycle: int = 0
     timing: str = "model"
     link_bytes_per_cycle: float = 0.0
+    host_link: HostLink | None = None
 
     @property
     def numTiles(self) -> int:
@@ -171,6 +193,8 @@ class VertexType:
         library) and ``"code"`` (the code as it ran).
     precision:
         Of its elements: "half" if any are, else "float" if any are; empty if none are, or it is not known.
+    elements:
+        Types of the elements of its connected vectors and lists, such as "float"; empty if it has none, or it is not known.
     """
 
     name: str
@@ -178,6 +202,7 @@ class VertexType:
     memory: int
     priced_by: Mapping[str, int] = field(factory=dict)
     precision: str = ""
+    elements: tuple[str, ...] = ()
 
 
 @frozen(eq=False)

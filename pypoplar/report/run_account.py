@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, Integers
+from pypoplar.codelet.cost.loop_notes import LoopNote
 from pypoplar.codelet.cost.pricing import LinePrice
 from pypoplar.report.trace import Trace
 
@@ -98,6 +99,7 @@ class VertexCounts:
     slowest_cycles: Int64s  # [computes]: of the vertex that took the most in one execution, 0 where none took any
     slowest: Int64s  # [computes]: its position in `Computes.vertex`
     prices: Sequence[Sequence[Sequence[LinePrice]]]  # [codelets][blocks]: the lines that a block's slots belong to
+    loops: Sequence[Sequence[LoopNote]]  # [codelets]: what would make loops shorter
 
 
 @frozen(eq=False)

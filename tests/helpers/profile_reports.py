@@ -15,13 +15,14 @@ from pypoplar.report.line_profile import (
     FieldSize,
     LinePart,
     LineProfile,
+    LoopHint,
     SlowestVertex,
     SourceLine,
     VertexGroup,
 )
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
-from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
 from pypoplar.report.trace import Trace
 
@@ -154,13 +155,14 @@ def compilations(draw: st.DrawFn) -> Compilation:
     target = ReportTarget(
         draw(names), ipus, tiles_per_ipu, draw(counts), draw(floats), draw(counts), draw(st.integers(1, 3)), draw(names),
         draw(st.dictionaries(names, floats, max_size=2)), draw(counts), draw(st.sampled_from(sorted(TIMINGS))),
+        host_link=draw(st.none() | st.builds(HostLink, floats, floats, floats)),
     )  # fmt: skip
     tiles, steps = target.numTiles, draw(st.integers(0, 5))
     roots, leaves = draw(program_trees(steps))
     by_name = st.dictionaries(names, counts, max_size=3)
     always, rest = (arrays(draw, tiles if draw(st.booleans()) else 0) for _ in range(2))
     categories = {name: arrays(draw, tiles) for name in draw(st.lists(names, unique=True, max_size=3))}
-    types = tuple(draw(st.lists(st.builds(VertexType, names, counts, counts, by_name, names), max_size=2)))
+    types = tuple(draw(st.lists(st.builds(VertexType, names, counts, counts, by_name, names, st.just(("float",))), max_size=2)))
     vertices = draw(vertices_by_tile(tiles, tuple(kind.name for kind in types)))
     memory = MemoryByTile(categories, arrays(draw, tiles), draw(by_name), draw(by_name), always, rest, vertices)
     return Compilation(
@@ -184,7 +186,12 @@ def codelet_texts(draw: st.DrawFn, name: str) -> CodeletText:
     for places in draw(st.lists(block, max_size=3)):
         pairs = [sorted((draw(counts), draw(counts))) for _ in places]
         blocks.append(tuple(LinePart(place, slots, bound) for place, (bound, slots) in zip(places, pairs, strict=True)))
-    return CodeletText(name, draw(st.integers(1, 6)), lines, tuple(blocks))
+    ranges = [
+        sorted((draw(st.integers(0, len(blocks))), draw(st.integers(0, len(blocks))))) for _ in range(draw(st.integers(0, 2)))
+    ]
+    fields = st.lists(st.sampled_from(("x", "y_1")), max_size=2).map(tuple)
+    loops = tuple(LoopHint(draw(st.integers(0, len(lines) - 1)), *ends, draw(names), draw(counts), draw(fields)) for ends in ranges)
+    return CodeletText(name, draw(st.integers(1, 6)), lines, tuple(blocks), loops)
 
 
 @st.composite
@@ -273,6 +280,7 @@ def full_lines() -> LineProfile:
             SourceLine("compute", "codelets/multiply.py", 9, "            self.x[i] *= self.k"),
         ),
         ((LinePart(0, 12, 12), LinePart(1, 4, 2)), (), (LinePart(1, 1, 0), LinePart(2, 3, 2))),
+        (LoopHint(1, 2, 3, "", 1, ("x",)),),
     )
     zero = CodeletText("Zero", 6, (SourceLine("compute", "zero.py", 3, "    def compute(self, worker):"),), ((LinePart(0, 3, 3),),))
     groups = (
@@ -352,12 +360,12 @@ def full_report(name: str = "engine") -> Report:
     variables = evolve(variables, made_at=("model.py:3", ""))
     exchange = ExchangeReport("gather", "copy", 0, np.array([2, 2], np.int32), np.array([0, 3], np.int32), np.array([32, 32]))
     compilation = Compilation(
-        ReportTarget("ipu2", 1, tiles, 1 << 19, 1e9, 6, 1, "tiny", {"float": 16.0}, 16),
+        ReportTarget("ipu2", 1, tiles, 1 << 19, 1e9, 6, 1, "tiny", {"float": 16.0}, 16, host_link=HostLink(8.0, 4.0, 100.0)),
         ReportGraph(9, 12, 2, 1),
         memory,
         (root,),
         leaves,
-        (VertexType("Multiply<float>", 8, 90, {"code": 8}, "float"), VertexType("Zero", 1, 10)),
+        (VertexType("Multiply<float>", 8, 90, {"code": 8}, "float", ("float",)), VertexType("Zero", 1, 10)),
         variables,
         (exchange,),
         {"profiler.includeFlopEstimates": "true"},

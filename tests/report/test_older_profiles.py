@@ -75,7 +75,9 @@ def test_the_commands_show_an_older_profile(older, tmp_path):
     assert older.read_bytes() == before
 
 
-def test_profiles_from_before_lines_of_the_host_were_kept_name_none(any_older, tmp_path):
+@pytest.mark.parametrize("version", [3, 4])
+def test_profiles_from_before_lines_of_the_host_were_kept_name_none(version, tmp_path):
+    any_older = unpacked(version, tmp_path)
     report = pva.openReport(any_older)
     places = {program.made_at for root in report.compilation.programs for program in root.nodes()}
     assert places | {variable.made_at for variable in report.compilation.loweredVariables} == {""}
@@ -93,7 +95,17 @@ def test_an_older_profile_that_is_damaged_is_refused(any_older):
         pva.openReport(any_older)
 
 
-@pytest.mark.parametrize("version", sorted(UPGRADES))
+def test_profiles_from_before_hints_about_loops_know_none_nor_the_hosts_link(any_older, tmp_path):
+    report = pva.openReport(any_older)
+    assert report.compilation.target.host_link is None
+    assert {kind.elements for kind in report.compilation.vertex_types} == {()}
+    lines = report.execution.lines
+    assert {text.loops for text in (lines.texts if lines is not None else ())} <= {()}
+    pva.save_report(report, tmp_path / "again.pop")
+    assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
+
+
+@pytest.mark.parametrize("version", [3, 4])
 def test_pieces_are_not_known_of_an_older_profile(version, tmp_path):
     steps = pva.openReport(unpacked(version, tmp_path)).execution.steps
     assert {len(step.pieces_by_tile) for step in steps} == {0}

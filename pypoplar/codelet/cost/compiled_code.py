@@ -13,7 +13,7 @@ from pypoplar.codelet.cost.loop_steps import add_steps, settle_kind
 from pypoplar.codelet.cost.needed_code import NeededCode
 from pypoplar.codelet.cost.selection import Selection
 from pypoplar.codelet.cost.spills import scheduled
-from pypoplar.codelet.cost.vector_loops import LoopFacts, Scalar, VectorLoop, vectorised
+from pypoplar.codelet.cost.vector_loops import LoopFacts, Scalar, VectorLoop, by_hand, vectorised
 from pypoplar.codelet.ir.typed import InPlace, RoundsPrice, TypedCodelet
 from pypoplar.target import Target
 
@@ -38,11 +38,15 @@ class CompiledRun:
 
 @define(eq=False)
 class CompiledLoop:
-    """How a counted loop goes round; on vectors, if it has a price and bundles for several rounds. `reason` says why not."""
+    """How a counted loop goes round; on vectors, if it has a price and bundles for several rounds.
+
+    `reason` says why not, and `curable` that the same arithmetic can be written so that it does.
+    """
 
     code: MachineLoop
     rounds: int | None  # if known
     reason: str = ""
+    curable: bool = False
     price: RoundsPrice | None = None
     bundles: Sequence[Bundle] = field(factory=tuple)
 
@@ -81,11 +85,20 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
     loops: dict[int, CompiledLoop] = {}
     for run in sorted(runs, key=lambda run: -run.depth):  # what a loop needs in front of it stands in a run outside
         vector = _on_vectors(facts[run]) if run in facts else ""
+        hand = by_hand(facts[run]) if run in facts and isinstance(vector, str) else None
+        if hand is not None:
+            _lower_bounds(bounds, facts[run].loop.body, *hand)
         of_run[run] = _compiled_run(run, around.get(run), bounds[run], paired=worker)
         if run in facts:
-            loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run])
+            loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run], curable=hand is not None)
     in_turn = tuple(loop for _, loop in sorted(loops.items()))
     return CompiledCode(tuple(of_run[run] for run in runs), in_turn, tuple(control.whiles))
+
+
+def _lower_bounds(bounds: dict[MachineRun, int], body: Sequence[MachineRun], width: int, together: int) -> None:
+    """Lower the bounds of a loop's runs to what they have of `width` rounds that run at once."""
+    whole = width * sum(bounds[run] for run in body)
+    bounds.update((run, min(bounds[run], bounds[run] * together // max(1, whole))) for run in body)
 
 
 def _compiled_run(run: MachineRun, loop: CountedLoop | None, bound: int, *, paired: bool) -> CompiledRun:
@@ -103,10 +116,10 @@ def _on_vectors(facts: LoopFacts) -> VectorLoop | str:
         return str(reason)
 
 
-def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun) -> CompiledLoop:
+def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun, *, curable: bool) -> CompiledLoop:
     """The loop, on vectors if that takes fewer slots than its rounds one by one."""
     if isinstance(vector, str):
-        return CompiledLoop(facts.loop.code, facts.loop.rounds, vector)
+        return CompiledLoop(facts.loop.code, facts.loop.rounds, vector, curable)
     bundles = scheduled(vector.body, facts.loop.before, 1, paired=True)
     slots, one_by_one = sum(bundle.slots for bundle in bundles), vector.width * run.slots
     if slots >= one_by_one:
@@ -114,4 +127,4 @@ def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun)
         return CompiledLoop(facts.loop.code, facts.loop.rounds, reason)
     facts.loop.before.instructions += vector.before
     price = RoundsPrice(vector.width, slots, run.slots, vector.bound, run.bound)
-    return CompiledLoop(facts.loop.code, facts.loop.rounds, "", price, bundles)
+    return CompiledLoop(facts.loop.code, facts.loop.rounds, price=price, bundles=bundles)

@@ -38,6 +38,8 @@ from pypoplar.codelet.operations.tile_readings import reading
 
 ANY = 1 << 31  # what may be so large might be anything
 
+BRANCHES = "there are branches in it"  # why a loop is no hardware repeat
+
 
 @define(eq=False)
 class CountedLoop:
@@ -259,7 +261,7 @@ def _kind(statement: For, loop: CountedLoop) -> tuple[LoopKind, str]:
     if any(isinstance(inner, For | While) for inner in walk(statement.body)):
         return LoopKind.COUNTED, "there is a loop in it"
     if not all(isinstance(inner, Straight) and not isinstance(inner, Check) for inner in statement.body):
-        return LoopKind.COUNTED, "there are branches in it"
+        return LoopKind.COUNTED, BRANCHES
     return LoopKind.REPEAT, ""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import assert_never
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, field, frozen
 
 from pypoplar.codelet.cost.block_prices import BlockPrices, Shares, SupervisorPrices, Unpriced
 from pypoplar.codelet.cost.scalar_prices import prices_of
@@ -98,10 +98,25 @@ def line_prices(codelet: TypedCodelet, pricing: Pricing) -> list[list[LinePrice]
     return blocks
 
 
-def _priced_body(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace, lines: list[list[LinePrice]] | None) -> Block:
+def loop_blocks(codelet: TypedCodelet, pricing: Pricing) -> list[range]:
+    """The numbers of the blocks of each counted loop, in the order of the text."""
+    loops: list[range] = []
+    _priced_body(codelet, pricing.target, pricing.cost, pricing.in_place, [], loops)
+    return loops
+
+
+def _priced_body(
+    codelet: TypedCodelet,
+    target: Target,
+    cost: str,
+    in_place: InPlace,
+    lines: list[list[LinePrice]] | None,
+    loops: list[range] | None = None,
+) -> Block:
     try:
         prices = _prices(codelet, target, cost, in_place)
-        return _Pricer(prices, target.architecture, lines).block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
+        pricer = _Pricer(prices, target.architecture, lines, [] if loops is None else loops)
+        return pricer.block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
     except Unpriced as problem:
         raise unpriced(codelet, problem) from problem
 
@@ -135,11 +150,16 @@ NO_EXTRA = _Extra()
 
 @frozen(eq=False)
 class _Pricer:
-    """Puts prices before straight runs. `lines` gets for each block, in the order of their numbers, what its price belongs to."""
+    """Puts prices before straight runs.
+
+    `lines` gets for each block, in the order of their numbers, what its price belongs to, and `loops` the blocks of each counted
+    loop, in the order of the text.
+    """
 
     prices: BlockPrices
     architecture: str
     lines: list[list[LinePrice]] | None
+    loops: list[range] = field(factory=list)
 
     def block(self, block: Block, extra: _Extra = NO_EXTRA) -> Block:
         """`block` with a price before each straight run; the first has the `extra` on top."""
@@ -162,9 +182,10 @@ class _Pricer:
                 case For(body=body, where=where):
                     setting = None if statement.end_kept else pieces.last_setting(statement.stop)
                     pieces.close(_Extra(prices.loop_start, where=where))
-                    together = self.rounds()
+                    loop, together = self.begin_loop(), self.rounds()
                     round = _Extra(prices.round(body, setting), where=where)
                     pieces.priced.append(evolve(statement, body=self.block(body, round), price=together))
+                    self.end_loop(loop)
                 case Once(body=body):
                     pieces.close()
                     pieces.priced.append(evolve(statement, body=self.block(body)))
@@ -190,6 +211,15 @@ class _Pricer:
         if self.lines is not None:
             self.lines.append([LinePrice(statement.where, 1, 1)])
         return evolve(statement, price=price)
+
+    def begin_loop(self) -> int:
+        """The number of the counted loop that begins here."""
+        self.loops.append(range(len(self.lines or ()), 0))
+        return len(self.loops) - 1
+
+    def end_loop(self, number: int) -> None:
+        """Note the blocks of a loop."""
+        self.loops[number] = range(self.loops[number].start, len(self.lines or ()))
 
     def rounds(self) -> RoundsPrice | None:
         """The price of a loop's rounds together, if they have one."""

@@ -8,13 +8,13 @@ rounds runs one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 from attrs import field, frozen
 
 from pypoplar.codelet.cost.addresses import PointerGroup
-from pypoplar.codelet.cost.control_code import CountedLoop
+from pypoplar.codelet.cost.control_code import BRANCHES, CountedLoop
 from pypoplar.codelet.cost.instructions import Instruction, LoopKind, MachineRun, MemoryAccess, Pipe, Register, may_alias
 from pypoplar.codelet.cost.memory_code import VERTEX
 from pypoplar.codelet.cost.needed_code import NeededCode
@@ -86,6 +86,27 @@ def vectorised(facts: LoopFacts) -> VectorLoop:
     return VectorLoop(WIDTHS[alias], body, list(_before(facts, comparisons)), _bound(body))
 
 
+def by_hand(facts: LoopFacts) -> tuple[int, int] | None:
+    """Rounds that run at once where a loop is written otherwise, and their bound; None where vectors cannot do what it does.
+
+    Branches may become choices, and what might overlap be read in front of the loop; the arithmetic is the same.
+    """
+    loop = facts.loop
+    branches = len(loop.body) > 1
+    if loop.code.kind is LoopKind.COMPARED or (branches and loop.code.reason != BRANCHES):
+        return None
+    if not isinstance(loop.step, Literal) or loop.step.value != 1:
+        return None
+    run = MachineRun(loop.body[0].depth, [instruction for part in loop.body for instruction in part.instructions])
+    try:
+        alias = _element(facts, run)
+        _judge_registers(facts, run)
+        _judge_order(facts, run, WIDTHS[alias])
+    except Scalar:
+        return None
+    return WIDTHS[alias], _bound(_vector_body(facts, run, alias))
+
+
 def _accesses(run: MachineRun) -> Iterator[tuple[Instruction, MemoryAccess]]:
     return ((instruction, instruction.access) for instruction in run.instructions if instruction.access is not None)
 
@@ -121,13 +142,22 @@ def _judge_registers(facts: LoopFacts, run: MachineRun) -> None:
         raise Scalar("it computes with its variable")
     for instruction in run.instructions:
         for register in instruction.reads:
-            carried = register.depth >= facts.loop.code.depth and register not in made and register not in facts.groups
+            outside = register.depth < facts.loop.code.depth or register in facts.groups
+            carried = not outside and not _is_made(register, made)
             if carried and instruction.name in OPERATIONS:
                 raise Scalar("it takes a value from round to round, such as a sum")
         if instruction.call and not (instruction.stores and instruction in facts.served):
             raise Scalar(f"there is a software function in it: {instruction.name.removeprefix('call ')}")
         if instruction.pipe is Pipe.MAIN and instruction.name in OPERATIONS:
             raise Scalar(f"{instruction.name} has no vectors")
+
+
+def _is_made(register: Register, made: Set[Register | None], seen: frozenset[Register] = frozenset()) -> bool:
+    """Whether a round makes a register itself: on one of its ways, or on each of them."""
+    if register in made:
+        return True
+    ways = [source for source in register.sources if source not in seen]
+    return len(ways) == len(register.sources) > 1 and all(_is_made(way, made, seen | {register}) for way in ways)
 
 
 def _judge_order(facts: LoopFacts, run: MachineRun, width: int) -> None:

@@ -7,7 +7,16 @@ from typing import Any, Protocol
 
 from pypoplar.executable.claims import claim, claim_number
 from pypoplar.report.file.column_kinds import COUNT, MAYBE, TEXT, ColumnKind
-from pypoplar.report.line_profile import CodeletText, FieldSize, LinePart, LineProfile, SlowestVertex, SourceLine, VertexGroup
+from pypoplar.report.line_profile import (
+    CodeletText,
+    FieldSize,
+    LinePart,
+    LineProfile,
+    LoopHint,
+    SlowestVertex,
+    SourceLine,
+    VertexGroup,
+)
 
 Rows = Iterable[Sequence[Any]]
 
@@ -32,6 +41,14 @@ def line_rows(profile: LineProfile) -> Iterator[tuple[str, Rows]]:
             for number, text in enumerate(profile.texts)
             for block, parts in enumerate(text.blocks)
             for part in parts
+        ),
+    )
+    yield (
+        "loop_hint",
+        (
+            (number, hint.line, hint.first, hint.end, hint.reason, hint.saved, ",".join(hint.fields))
+            for number, text in enumerate(profile.texts)
+            for hint in text.loops
         ),
     )
     groups = profile.groups
@@ -101,10 +118,25 @@ def _read_texts(tables: TableReader) -> tuple[CodeletText, ...]:
         claim_number("block_line.place", part[0], 0, len(lines[number]))
         claim(part[2] <= part[1], f"block_line of codelet {number} has a bound above its slots")
         blocks[number].setdefault(block, []).append(LinePart(*part))
+    hints = _read_hints(tables, [row[2] for row in codelets], list(map(len, lines)))
     return tuple(
-        CodeletText(name, workers, tuple(own), tuple(tuple(parts.get(block, ())) for block in range(count)))
-        for (name, workers, count), own, parts in zip(codelets, lines, blocks, strict=True)
+        CodeletText(name, workers, tuple(own), tuple(tuple(parts.get(block, ())) for block in range(count)), tuple(loops))
+        for (name, workers, count), own, parts, loops in zip(codelets, lines, blocks, hints, strict=True)
     )
+
+
+def _read_hints(tables: TableReader, blocks: Sequence[int], lines: Sequence[int]) -> list[list[LoopHint]]:
+    """By codelet, of each of which the numbers of blocks and lines are known."""
+    hints: list[list[LoopHint]] = [[] for _ in blocks]
+    numbers = {"codelet": COUNT, "place": COUNT, "first_block": COUNT, "end_block": COUNT}
+    rows = tables.rows("loop_hint", **numbers, reason=TEXT, saved=COUNT, fields=TEXT)
+    for codelet, place, first, end, reason, saved, fields in rows:
+        claim_number("loop_hint.codelet", codelet, 0, len(blocks))
+        claim_number("loop_hint.place", place, 0, lines[codelet])
+        claim_number("loop_hint.end_block", end, 0, blocks[codelet] + 1)
+        claim_number("loop_hint.first_block", first, 0, end + 1)
+        hints[codelet].append(LoopHint(place, first, end, reason, saved, tuple(fields.split(",")) if fields else ()))
+    return hints
 
 
 def _read_groups(tables: TableReader, texts: Sequence[CodeletText]) -> tuple[VertexGroup, ...]:

@@ -26,7 +26,7 @@ from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
-from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
 from pypoplar.report.trace import Trace
 
@@ -143,7 +143,11 @@ class ProfileReader:
         claim(timing in TIMINGS, f"target.timing is {timing!r}: expected {', '.join(TIMINGS)}")
         claim_number("target.replicas", replicas, 1, ENDLESS)
         peak = dict(self.rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
-        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link)
+        rates = {"write_bytes_per_cycle": REAL, "read_bytes_per_cycle": REAL, "sync_cycles": REAL}
+        links = [HostLink(*figures) for figures in self.rows("host_link", **rates)]
+        claim(len(links) < 2, f"host_link has {len(links)} rows: expected at most 1")
+        host = links[0] if links else None
+        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link, host)
 
     def _compilation(self) -> Compilation:
         types = self.rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)
@@ -152,6 +156,10 @@ class ProfileReader:
         for number, source, vertices in self.rows("vertex_type_pricing", vertex_type=COUNT, priced_by=TEXT, vertices=COUNT):
             claim_number("vertex_type_pricing.vertex_type", number, 0, len(types))
             priced[number][source] = vertices
+        elements: list[list[str]] = [[] for _ in types]
+        for number, element in self.rows("vertex_type_element", vertex_type=COUNT, type=TEXT):
+            claim_number("vertex_type_element.vertex_type", number, 0, len(types))
+            elements[number].append(element)
         return Compilation(
             self._target,
             ReportGraph(*self._one("graph", vertices=COUNT, edges=COUNT, variables=COUNT, compute_sets=COUNT)),
@@ -159,8 +167,8 @@ class ProfileReader:
             self._program_list("entry", "entry"),
             self._leaves,
             tuple(
-                VertexType(name, many, size, pricing, precision)
-                for (name, many, size, precision), pricing in zip(types, priced, strict=True)
+                VertexType(name, many, size, pricing, precision, tuple(own))
+                for (name, many, size, precision), pricing, own in zip(types, priced, elements, strict=True)
             ),
             self._variables(),
             self._exchanges(),

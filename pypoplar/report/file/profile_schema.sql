@@ -21,6 +21,12 @@ CREATE TABLE target (  -- The machine that the program was compiled for: one row
     link_bytes_per_cycle REAL NOT NULL  -- most bytes between two IPUs in a cycle, both ways together, 0 if not known
 );
 
+CREATE TABLE host_link (  -- The link between the machine and its host, one row.
+    write_bytes_per_cycle REAL NOT NULL,  -- bytes that go to the device in a cycle
+    read_bytes_per_cycle REAL NOT NULL,  -- bytes that come from it in a cycle
+    sync_cycles REAL NOT NULL  -- cycles that each transfer takes besides
+);
+
 CREATE TABLE peak_flops (  -- Ceilings of the roofline.
     unit TEXT NOT NULL,  -- name of the arithmetic unit
     flops_per_cycle REAL NOT NULL  -- floating-point operations of a tile in a cycle
@@ -82,6 +88,11 @@ CREATE TABLE tile_vertex (  -- The vertices of the program, by tile and type; no
     bytes INTEGER NOT NULL,  -- of their state and pointers there
     PRIMARY KEY (tile, vertex_type)
 ) WITHOUT ROWID;
+
+CREATE TABLE vertex_type_element (  -- Types of the elements that fields of vertex types are connected to, with vectors and lists.
+    vertex_type INTEGER NOT NULL REFERENCES vertex_type,  -- the vertex type
+    type TEXT NOT NULL  -- such as "float"
+);
 
 CREATE TABLE vertex_type_pricing (  -- What priced the cycles of vertices.
     vertex_type INTEGER NOT NULL REFERENCES vertex_type,  -- the vertex type
@@ -280,6 +291,16 @@ CREATE TABLE block_line (  -- What lines have of an execution of a block: code b
     place INTEGER NOT NULL,  -- the line, see codelet_line
     slots INTEGER NOT NULL,  -- worker slots
     bound INTEGER NOT NULL  -- slots that hand-written code could reach, at most as many; 0 with scalar prices
+);
+
+CREATE TABLE loop_hint (  -- Loops of codelets that could be shorter.
+    codelet INTEGER NOT NULL REFERENCES codelet,  -- the codelet
+    place INTEGER NOT NULL,  -- the line of the loop, see codelet_line
+    first_block INTEGER NOT NULL,  -- number of its first block, see block_line
+    end_block INTEGER NOT NULL,  -- that of the first block behind it
+    reason TEXT NOT NULL,  -- why it does not run on vectors, though the same arithmetic can be written so that it does; '' if it does
+    saved INTEGER NOT NULL,  -- slots that an execution of its first block takes less where the fields are aligned to 8 bytes
+    fields TEXT NOT NULL  -- names of fields that are vectors of floats and not aligned, with commas between them
 );
 
 CREATE TABLE vertex_group (  -- The vertices of a codelet in a compute set, with all their executions.

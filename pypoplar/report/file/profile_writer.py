@@ -60,6 +60,8 @@ class ProfileWriter:
         machine = (target.architecture, target.system, target.timing, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
         self._rows("target", [(*machine, *speed, target.link_bytes_per_cycle)])
+        host = target.host_link
+        self._rows("host_link", [(host.write_bytes_per_cycle, host.read_bytes_per_cycle, host.sync_cycles)] if host else [])
         self._rows("peak_flops", target.peak_flops_per_cycle.items())
         self._rows("engine_option", compilation.options.items())
         self._rows("graph", [(graph.numVertices, graph.numEdges, graph.numVars, graph.numComputeSets)])
@@ -83,6 +85,8 @@ class ProfileWriter:
         self._tile_vertices(memory.vertices, tuple(kind.name for kind in types))
         pricing = [(number, *entry) for number, vertex_type in enumerate(types) for entry in vertex_type.priced_by.items()]
         self._rows("vertex_type_pricing", pricing)
+        elements = ((number, element) for number, vertex_type in enumerate(types) for element in vertex_type.elements)
+        self._rows("vertex_type_element", elements)
         self._variables(compilation)
         self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(compilation.programs)])
         self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(compilation.step_programs)])

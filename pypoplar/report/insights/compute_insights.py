@@ -9,6 +9,7 @@ from pypoplar.report.execution import Execution
 from pypoplar.report.insights.compute_savings import ComputeSavings
 from pypoplar.report.insights.dear_functions import dear_lines
 from pypoplar.report.insights.insight import Insight, lines_link, shown, told_line, weigh
+from pypoplar.report.insights.loop_advice import loop_advice
 from pypoplar.report.insights.waited_types import waited_types
 from pypoplar.report.line_profile import LineCost
 from pypoplar.report.report import Compilation, Report
@@ -32,19 +33,23 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     text += f" {costs[name].cycles / slots:.1%} of all vertices' slots."
     if line is not None:
         text += f" {line.share:.1%} of them go to {told_line(line.source)}."
+    loops = () if of_library else loop_advice(execution, name)
+    text += "".join(loop.text for loop in loops)
     bound = _bound(report.compilation, execution, name)
     if bound is not None:
         text += f" Hand-written code could do with {bound - sum(one.saved for one in dear):,}"
         text += ", without the functions of software that it calls." if dear else "."
-    halves = _precision(report.compilation, name) == "float"
+    halves = _has_floats(report.compilation, name)
     if of_library:
         text += " It is a library's, and an estimate says what it takes: its code is not for editing."
         advice = "Call it less often, or for less: fewer and larger calls take less than many small ones."
-        advice += " In half it takes half as much or less." if halves else ""
+        advice += HALVES if halves else ""
     elif dear:
         advice = dear[0].told(line)
+        advice += "".join(f" {loop.advice}" for loop in loops)
     else:
-        advice = "Look at its inner loop first: what runs once per element is worth moving out"
+        advice = "".join(f"{loop.advice} " for loop in loops)
+        advice += "Look at its inner loop first: what runs once per element is worth moving out"
         advice += ", and half halves the bytes it loads." if halves else "."
         if _sums_products(report.compilation, name, line):
             advice += (
@@ -61,6 +66,10 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     return Insight("dearest_vertex_type", weigh(share), title, text, advice, "vertices", share, lines=lines)
 
 
+HALVES = (
+    " In half it takes half as much or less; what stays float beside it is cast, and small tensors of halves lie on half as many"
+    " tiles where they are mapped by bytes."
+)
 _PRODUCTS = re.compile(r"\+=[^#]*[^*]\*[^*]")  # a sum of products
 _UNIT = 7 / 8  # share of such a line's bound that the matrix unit may save: it does eight times as many FLOATs, or more of HALFs
 _TOLD_LINE = 0.25  # share of a vertex type's slots from which its dearest line is told
@@ -85,6 +94,12 @@ def _estimated_library(compilation: Compilation, name: str) -> bool:
     return kind is not None and "::" in name and any(count for source, count in kind.priced_by.items() if source != "code")
 
 
+def _has_floats(compilation: Compilation, name: str) -> bool:
+    """Whether a vertex type's vectors have elements of 4 bytes that could be halves."""
+    kind = next((kind for kind in compilation.vertex_types if kind.name == name), None)
+    return kind is not None and ("float" in kind.elements if kind.elements else kind.precision == "float")
+
+
 def _precision(compilation: Compilation, name: str) -> str:
     return next((kind.precision for kind in compilation.vertex_types if kind.name == name), "")
 
@@ -107,7 +122,7 @@ def saved_by_code(report: Report) -> float:
         return 0.0
     name = _dearest(report)
     if _estimated_library(compilation, name):
-        saved = costs[name].cycles // 2 if _precision(compilation, name) == "float" else 0
+        saved = costs[name].cycles // 2 if _has_floats(compilation, name) else 0
     else:
         bound = _bound(compilation, execution, name)
         saved = costs[name].cycles - (bound or 0)

@@ -8,12 +8,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.cost.loop_notes import LoopNote
 from pypoplar.codelet.cost.pricing import COMPILED, LinePrice
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.edge_rows import RowEntry, edge_row, entry_words
 from pypoplar.interface.layout import NOTHING
-from pypoplar.report.line_profile import CodeletText, FieldSize, LinePart, LineProfile, SlowestVertex, SourceLine, VertexGroup
+from pypoplar.report.line_profile import (
+    CodeletText,
+    FieldSize,
+    LinePart,
+    LineProfile,
+    LoopHint,
+    SlowestVertex,
+    SourceLine,
+    VertexGroup,
+)
 from pypoplar.report.run_account import VertexCounts
 
 DEFINITION = re.compile(r"\s*(async\s+)?def\s")
@@ -24,7 +34,10 @@ def make_line_profile(executable: Executable, counts: VertexCounts) -> LineProfi
     names = _compute_names(executable)
     ran = {int(codelet) for row, codelet in enumerate(counts.codelet) if _ran(counts, row)}
     workers = executable.target.getNumWorkerContexts()
-    texts = {codelet: _text(executable.codelets[codelet], counts.prices[codelet], workers) for codelet in sorted(ran)}
+    texts = {
+        codelet: _text(executable.codelets[codelet], counts.prices[codelet], counts.loops[codelet], workers)
+        for codelet in sorted(ran)
+    }
     return LineProfile(
         executable.options.codelet_cost == COMPILED,
         tuple(texts.values()),
@@ -42,7 +55,7 @@ def _ran(counts: VertexCounts, row: int) -> bool:
     return bool(counts.slots[row]) or bool(counts.blocks[counts.first[row] : counts.first[row + 1]].any())
 
 
-def _text(codelet: Codelet, prices: Sequence[Sequence[LinePrice]], workers: int) -> CodeletText:
+def _text(codelet: Codelet, prices: Sequence[Sequence[LinePrice]], notes: Sequence[LoopNote], workers: int) -> CodeletText:
     """The text of the functions that a codelet's code is made of."""
     lines: list[SourceLine] = []
     places: dict[tuple[str, int], int] = {}
@@ -69,7 +82,10 @@ def _text(codelet: Codelet, prices: Sequence[Sequence[LinePrice]], workers: int)
         return places[location.file, location.line]
 
     blocks = tuple(_parts([(place_of(price.where), price.slots, price.bound) for price in block]) for block in prices)
-    return CodeletText(codelet.name, workers if codelet.kind == "multi" else 1, tuple(lines), blocks)
+    hints = tuple(
+        LoopHint(place_of(note.where), note.blocks.start, note.blocks.stop, note.reason, note.saved, note.fields) for note in notes
+    )
+    return CodeletText(codelet.name, workers if codelet.kind == "multi" else 1, tuple(lines), blocks, hints)
 
 
 def _parts(prices: Sequence[tuple[int, int, int]]) -> tuple[LinePart, ...]:

@@ -21,10 +21,10 @@ from pypoplar.report.failed_runs import FailedRun, FailedStep
 from pypoplar.report.making.exchange_buffers import with_exchange_buffers
 from pypoplar.report.making.make_lines import make_line_profile
 from pypoplar.report.making.make_programs import make_programs, make_step_programs, step_type
-from pypoplar.report.making.make_vertices import SizedVerticesTable, make_vertices_by_tile, precision
+from pypoplar.report.making.make_vertices import SizedVerticesTable, elements, make_vertices_by_tile, precision
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
-from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.run_account import FailedAccount, RunAccount, RunHistory
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
@@ -105,6 +105,11 @@ def _target(target: Target) -> ReportTarget:
         },
         memory_bytes_per_cycle=target.tile_memory_bytes_per_cycle,
         link_bytes_per_cycle=target.ipu_link_bytes_per_second / target.getTileClockFrequency(),
+        host_link=HostLink(
+            target.host_write_bytes_per_second / target.getTileClockFrequency(),
+            target.host_read_bytes_per_second / target.getTileClockFrequency(),
+            target.host_sync_seconds * target.getTileClockFrequency(),
+        ),
     )
 
 
@@ -160,7 +165,12 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
 
     return tuple(
         VertexType(
-            codelet.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number), precision(codelet)
+            codelet.name,
+            int(instances[number]),
+            int(executable.vertex_bytes[number]),
+            priced_by(number),
+            precision(codelet),
+            elements(codelet),
         )
         for number, codelet in enumerate(executable.codelets)
     )

@@ -27,6 +27,12 @@ def precision(codelet: Codelet) -> str:
     return "half" if HALF in types else "float" if any(type.dtype.kind == "f" for type in types) else ""
 
 
+def elements(codelet: Codelet) -> tuple[str, ...]:
+    """The types of a codelet's vectors and lists that are connected."""
+    connected = (field.type for field in codelet.fields if field.access != "state" and field.form != "scalar")
+    return tuple(dict.fromkeys(type.spelling for type in connected))
+
+
 def make_vertices_by_tile(executable: Executable) -> VerticesByTile:
     """The vertices that programs execute, each once, with the bytes of their state and pointers."""
     computes, tiles = executable.computes, executable.target.getNumTiles()

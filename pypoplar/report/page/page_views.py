@@ -111,7 +111,8 @@ REPORT = PageKind[Report](
             "insights",
             ("insights", "summary"),
             "in words, by what they could save: the fullest tile and what fills it, the compute set that loses the most to"
-            " imbalance and the biggest exchange, with the tile that they wait for, the most expensive vertex type, idle"
+            " imbalance, the one that waits for a tile whose work cannot be divided, and the biggest exchange, with the tile that"
+            " they wait for, the vertex type that tiles wait for longest, with its line, its loop and what that could be, idle"
             " threads, unused tiles, whether host or sync decide; each with what to try",
         ),
         PageView(

@@ -3,13 +3,14 @@
 import math
 import re
 from io import StringIO
+from typing import Annotated
 
 import numpy as np
 import pytest
 from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
-from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, MultiVertex, Output, Vector, Vertex, ipu, poplin, popops, pva
+from pypoplar import FLOAT, HALF, INT, Aligned, Engine, InOut, Input, MultiVertex, Output, Vector, Vertex, ipu, poplin, popops, pva
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
 from pypoplar.report.insights.dear_functions import dear_lines
 from pypoplar.report.insights.insight import Insight
@@ -652,3 +653,148 @@ def test_a_librarys_vertices_on_few_tiles_are_told_to_be_mapped_by_rows():
     popops.addCodelets(other.graph)
     popops.mapInPlace(other.graph, popops.expr.Tanh(popops.expr._1), [x], sequence, "tanh")
     assert "mapTensorLinearly(graph, t, row, row)" in found(other, sequence)["worst_balance"].advice
+
+
+class Many(Vertex):
+    """Nothing of this can be one tensor, which the compiler does not know."""
+
+    a: Input[Vector[FLOAT]]
+    b: Input[Vector[FLOAT]]
+    c: Output[Vector[FLOAT]]
+    d: Output[Vector[FLOAT]]
+    rate: FLOAT
+    bias: FLOAT
+
+    def compute(self) -> None:
+        for i in range(len(self.a)):
+            self.c[i] = self.a[i] * self.rate + self.bias
+            self.d[i] = self.b[i] * self.rate - self.bias
+
+
+class Locals(Vertex):
+    """As `Many`, with the fields in locals."""
+
+    a: Input[Vector[FLOAT]]
+    b: Input[Vector[FLOAT]]
+    c: Output[Vector[FLOAT]]
+    d: Output[Vector[FLOAT]]
+    rate: FLOAT
+    bias: FLOAT
+
+    def compute(self) -> None:
+        rate, bias = self.rate, self.bias
+        for i in range(len(self.a)):
+            self.c[i] = self.a[i] * rate + bias
+            self.d[i] = self.b[i] * rate - bias
+
+
+class Choice(Vertex):
+    """What no element is above."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            value = self.x[i]
+            if value > 0.5:
+                value = 0.5
+            self.x[i] = value * 2.0 + 1.0
+
+
+class Minimum(Vertex):
+    """As `Choice`, without a branch."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            self.x[i] = min(self.x[i], 0.5) * 2.0 + 1.0
+
+
+class Aligned8(Vertex):
+    """As `Minimum`, aligned."""
+
+    x: InOut[Annotated[Vector[FLOAT], Aligned(8)]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            self.x[i] = min(self.x[i], 0.5) * 2.0 + 1.0
+
+
+def four(bench: Bench, codelet: type[Vertex]) -> Execute:
+    """A compute set of vertices with four vectors and two numbers."""
+    compute_set = bench.graph.addComputeSet("four")
+    for number in range(TILES * WORKERS):
+        fields = {name: bench.variable(f"{name}{number}", values(200), number % TILES) for name in "abcd"}
+        bench.vertex(compute_set, codelet, number % TILES, **fields, rate=1.5, bias=0.5)
+    return Execute(compute_set)
+
+
+def slots_of(bench: Bench, program: Program) -> tuple[Insight, int, int]:
+    """The finding about the dearest vertex type, the slots that it names for hand-written code, and those that it takes."""
+    engine = bench.engine(program, options={**OF_LINES, "profiler.includeFlopEstimates": "true"})
+    engine.run()
+    report = engine.getReport()
+    (finding,) = (one for one in insights(report) if one.rule == "dearest_vertex_type")
+    (cost,) = report.execution.cycles_by_vertex_type.values()
+    least = re.search(r"could do with ([\d,]+)", finding.text)
+    return finding, int(least[1].replace(",", "")), cost.cycles
+
+
+@pytest.mark.parametrize(
+    ("make", "reason", "cure"),
+    [
+        (lambda bench, first: four(bench, Many if first else Locals), "to tell that nothing overlaps takes", "into locals"),
+        (
+            lambda bench, first: vectors(
+                bench, Choice if first else Minimum, FLOAT, {tile: [500] * WORKERS for tile in range(TILES)}
+            ),
+            "there are branches in it",
+            "`min`, `max`",
+        ),
+    ],
+    ids=["fields", "branch"],
+)
+def test_a_loop_that_is_not_on_vectors_is_told_with_line_reason_and_cure_and_its_bound_is_not_beaten(bench, make, reason, cure):
+    finding, least, slots = slots_of(bench, make(bench, True))
+    assert re.search(
+        r" Its loop of line \d+ of test_programs\.py, `for i in range\(len\(self\.[ax]\)\):` takes 9\d\.\d% of", finding.text
+    )
+    assert f"it does not run on vectors ({reason}" in finding.text
+    assert cure in finding.advice
+    other = Bench(tiny(TILES))
+    cured, _, fewer = slots_of(other, make(other, False))
+    assert least <= fewer < 0.8 * slots
+    assert "on vectors" not in cured.text + cured.advice
+
+
+def test_what_aligned_vectors_save_is_told_and_is_what_they_save(bench):
+    lengths = {tile: [500] * WORKERS for tile in range(TILES)}
+    finding, _, slots = slots_of(bench, vectors(bench, Minimum, FLOAT, lengths))
+    saved = re.search(
+        r"Let x begin at multiples of 8 bytes, .*Aligned\(8\)\]`: .* the vertices ([\d.]+)% fewer slots", finding.advice
+    )
+    other = Bench(tiny(TILES))
+    aligned, _, fewer = slots_of(other, vectors(other, Aligned8, FLOAT, lengths))
+    assert float(saved[1]) / 100 == pytest.approx(1 - fewer / slots, abs=0.001)
+    assert "Aligned" not in aligned.advice
+
+
+class ScaledBits(Vertex):
+    """Integers, beside one number that is none."""
+
+    x: InOut[Vector[INT]]
+    rate: FLOAT
+
+    def compute(self) -> None:
+        many = int(self.rate)
+        for i in range(len(self.x)):
+            self.x[i] = (self.x[i] >> 1) + many
+
+
+def test_half_is_not_advised_for_integers_beside_a_number(bench):
+    compute_set = bench.graph.addComputeSet("bits")
+    for number in range(TILES * WORKERS):
+        x = bench.variable(f"x{number}", np.ones(500, np.int32), number % TILES)
+        bench.vertex(compute_set, ScaledBits, number % TILES, x=x, rate=3.0)
+    assert "half" not in found(bench, Execute(compute_set))["dearest_vertex_type"].advice
