@@ -190,7 +190,9 @@ def codelet_texts(draw: st.DrawFn, name: str) -> CodeletText:
         sorted((draw(st.integers(0, len(blocks))), draw(st.integers(0, len(blocks))))) for _ in range(draw(st.integers(0, 2)))
     ]
     fields = st.lists(st.sampled_from(("x", "y_1")), max_size=2).map(tuple)
-    loops = tuple(LoopHint(draw(st.integers(0, len(lines) - 1)), *ends, draw(names), draw(counts), draw(fields)) for ends in ranges)
+    loops = tuple(
+        LoopHint(draw(st.integers(0, len(lines) - 1)), ends[0], ends[1], draw(names), draw(counts), draw(fields)) for ends in ranges
+    )
     return CodeletText(name, draw(st.integers(1, 6)), lines, tuple(blocks), loops)
 
 

@@ -22,27 +22,32 @@ REMAINDER = (
 
 @frozen
 class DearFunction:
-    """A function of software: how it is called, what to write for it, and the slots of that, which PopLibs' approximations take."""
+    """A function of software: how it is called, its price for floats, what to write for it, and the slots of that at best."""
 
     called: str
+    price: int
     instead: str
     slots: int
 
 
 _POLYNOMIAL = "on a bounded interval a polynomial, or a quotient of two, takes about 25 slots (PopLibs has one for halves)"
 _POWER = "a power of a positive number is `math.exp(b * math.log(a))`, a whole one products, and `math.sqrt` and `ipu.rsqrt` roots"
+_ERROR = (
+    "an approximation with one `math.exp` (Abramowitz and Stegun 7.1.26) takes about 27 slots, and 16 in a loop on vectors, which"
+    " it lets the loop become if the sign is `min(max(x * 1e30, -1.0), 1.0)` and no branch"
+)
 FUNCTIONS: Mapping[str, DearFunction] = {
-    "sin": DearFunction("math.sin", f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
-    "cos": DearFunction("math.cos", f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
-    "tan": DearFunction("math.tan", _POLYNOMIAL, 25),
-    "asin": DearFunction("math.asin", _POLYNOMIAL, 25),
-    "acos": DearFunction("math.acos", _POLYNOMIAL, 25),
-    "atan": DearFunction("math.atan", _POLYNOMIAL, 25),
-    "atan2": DearFunction("math.atan2", _POLYNOMIAL, 30),
-    "pow": DearFunction("math.pow", _POWER, 10),
-    "fmod": DearFunction("math.fmod", "`x - y * math.trunc(x / y)` takes 6 slots, where the quotient is not large", 6),
-    "erf": DearFunction("math.erf", "an approximation with one `math.exp` takes about 13 slots (PopLibs has one for halves)", 13),
-    "erfc": DearFunction("math.erfc", "an approximation with one `math.exp` takes about 13 slots (PopLibs has one for halves)", 13),
+    "sin": DearFunction("math.sin", 2300, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
+    "cos": DearFunction("math.cos", 2300, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
+    "tan": DearFunction("math.tan", 5100, _POLYNOMIAL, 25),
+    "asin": DearFunction("math.asin", 102, _POLYNOMIAL, 25),
+    "acos": DearFunction("math.acos", 102, _POLYNOMIAL, 25),
+    "atan": DearFunction("math.atan", 102, _POLYNOMIAL, 25),
+    "atan2": DearFunction("math.atan2", 136, _POLYNOMIAL, 30),
+    "pow": DearFunction("math.pow", 312, _POWER, 10),
+    "fmod": DearFunction("math.fmod", 66, "`x - y * math.trunc(x / y)` takes 6 slots, where the quotient is not large", 6),
+    "erf": DearFunction("math.erf", 41, _ERROR, 15),
+    "erfc": DearFunction("math.erfc", 41, _ERROR, 15),
 }
 _CALLS = re.compile(rf"\b({'|'.join(sorted(FUNCTIONS, key=len, reverse=True))})\s*\(")
 _COMMENT = re.compile(r"#.*")
@@ -61,7 +66,13 @@ class DearLine:
         """Slots of its bound that another way to write it could save."""
         bound = self.cost.bound or 0
         left = sum(FUNCTIONS[name].slots for name in self.names)
-        return bound * max(0, self.slots - left) // self.slots
+        return bound * max(0, (self.price or self.slots) - left) // self.slots
+
+    @property
+    def price(self) -> int:
+        """What its functions take of its slots; 0 where it is not known, as of halves."""
+        price = sum(FUNCTIONS[name].price for name in self.names)
+        return price if price <= self.slots else 0
 
     def told(self, dearest: LineCost | None) -> str:
         """What it does and what to write, as advice; `dearest` is the line that the text before it names."""
@@ -72,7 +83,9 @@ class DearLine:
         place = "This line" if this else f"L{told_line(self.cost.source)[1:]}"
         calls = " and ".join(function.called for function in functions)
         what = "a function" if len(functions) == 1 else "functions"
-        text = f"{place} calls {calls}, {what} of software: it takes {self.slots:,} slots each time. Write something else for it:"
+        of_it = f", {self.price:,} of them for {'it' if len(functions) == 1 else 'these'}" if self.price else ""
+        text = f"{place} calls {calls}, {what} of software: it takes {self.slots:,} slots each time{of_it}."
+        text += " Write something else for it:"
         return f"{text} {'; '.join(dict.fromkeys(function.instead for function in functions))}."
 
 

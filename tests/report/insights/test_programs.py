@@ -11,8 +11,9 @@ from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
 from pypoplar import FLOAT, HALF, INT, Aligned, Engine, InOut, Input, MultiVertex, Output, Vector, Vertex, ipu, poplin, popops, pva
+from pypoplar.codelet.operations.table import OPERATIONS
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
-from pypoplar.report.insights.dear_functions import dear_lines
+from pypoplar.report.insights.dear_functions import FUNCTIONS, dear_lines
 from pypoplar.report.insights.insight import Insight
 from pypoplar.report.insights.ranking import insights
 from pypoplar.report.page.blocks import Blocks
@@ -798,3 +799,50 @@ def test_half_is_not_advised_for_integers_beside_a_number(bench):
         x = bench.variable(f"x{number}", np.ones(500, np.int32), number % TILES)
         bench.vertex(compute_set, ScaledBits, number % TILES, x=x, rate=3.0)
     assert "half" not in found(bench, Execute(compute_set))["dearest_vertex_type"].advice
+
+
+def test_the_price_of_a_function_is_that_of_the_listing_and_stands_beside_what_its_line_takes(bench):
+    for name, function in FUNCTIONS.items():
+        assert function.price == OPERATIONS[f"{name}_f32"].price("ipu2").slots
+    program = vectors(bench, Errors, FLOAT, {tile: [50] * WORKERS for tile in range(TILES)})
+    finding = found(bench, program, options=OF_LINES)["dearest_vertex_type"]
+    assert re.search(
+        r"calls math\.erf, a function of software: it takes 4[2-9] slots each time, 41 of them for it\.", finding.advice
+    )
+
+
+class Errors(Vertex):
+    """One function of software."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            self.x[i] = math.erf(self.x[i])
+
+
+def error(x: float) -> float:
+    """What is told to be written in the place of `math.erf`."""
+    t = 1.0 / (1.0 + 0.3275911 * abs(x))
+    p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    return min(max(x * 1e30, -1.0), 1.0) * (1.0 - p * math.exp(-x * x))
+
+
+class OtherErrors(Vertex):
+    """As `Errors`, by an approximation."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.x)):
+            self.x[i] = error(self.x[i])
+
+
+def test_another_form_of_a_function_takes_no_less_than_was_promised(bench):
+    lengths = {tile: [500] * WORKERS for tile in range(TILES)}
+    finding, least, slots = slots_of(bench, vectors(bench, Errors, FLOAT, lengths))
+    other = Bench(tiny(TILES))
+    _, _, fewer = slots_of(other, vectors(other, OtherErrors, FLOAT, lengths))
+    assert least <= fewer < 1.35 * least
+    assert 1 - fewer / slots <= finding.share + 0.02
+    assert "takes about 27 slots, and 16 in a loop on vectors" in finding.advice
