@@ -6,6 +6,7 @@ from attrs import frozen
 
 from pypoplar.report.execution import Step, step_number
 from pypoplar.report.insights.insight import NOTED, Insight, shown, weigh
+from pypoplar.report.insights.little_read import little_read
 from pypoplar.report.ipu_links import BetweenIpus, between_ipus
 from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
@@ -34,9 +35,17 @@ def biggest_exchange(report: Report) -> Insight | None:
     text += f" All exchanges together take {sum(exchange_cycles(step) for _, step in steps) / total:.1%}."
     sends, limiting = _limiting(most, between_ipus(report).get(number))
     text += limiting
-    pieces = PieceTime.of(most)
+    little, pieces = little_read(execution, most), PieceTime.of(most)
     text += pieces.told() if pieces is not None else ""
-    if streamed:
+    text += little.told() if little is not None else ""
+    if little is not None:
+        share = share * (1 - little.read / little.elements)
+        advice = (
+            f"Connect only the elements of {shown(little.field)} that are read: `concat` of slices, where indices are known as"
+            " the graph is built, else gather them first (`popops.multiSlice`), or let vertices work where the data is and send"
+            " their results."
+        )
+    elif streamed:
         advice = "Map the tensor in the stream's order, one contiguous piece on each tile: then nothing is rearranged."
     elif pieces is not None:
         share = pieces.saved / total
@@ -136,11 +145,41 @@ def host_bound(report: Report) -> Insight | None:
     share = cycles / execution.totalCycles.total
     sent = sum(step.host_bytes for step in execution.steps)
     text = f"Exchange with the host takes {cycles:,} cycles, {share:.1%} of the total, for {sent:,} B."
-    advice = (
-        "Copy more in fewer stream copies, keep data on the device over several runs, or move loops from the host into a Repeat."
-    )
+    syncs = _host_syncs(report)
+    if syncs is None:
+        advice = f"{FEWER_COPIES}, {KEEP}"
+    else:
+        text += f" {counted(syncs.times, 'transfer takes', 'transfers take')} {syncs.cycles:,} of them for syncs,"
+        text += f" {syncs.cycles / execution.totalCycles.total:.1%}; the rest is bytes, {1 - syncs.cycles / cycles:.1%}."
+        advice = f"{FEWER_BYTES}. K{KEEP[1:]}" if 2 * syncs.cycles <= cycles else f"{FEWER_COPIES}, {KEEP}"
     title = "Bound by the host" if share >= NOTED else "Exchange with the host"
     return Insight("host_bound", weigh(share), title, text, advice, "trace", share)
+
+
+FEWER_COPIES = "Copy more in fewer stream copies: each transfer takes a sync with the host"
+FEWER_BYTES = (
+    "Send fewer bytes: in smaller types (UNSIGNED_CHAR for pixels and classes, HALF), which `popops.cast` widens on the device, and"
+    " nothing twice"
+)
+KEEP = "keep data on the device over several runs, or move loops from the host into a Repeat."
+
+
+@frozen
+class HostSyncs:
+    """The transfers from and to the host, and the cycles that they take whatever they transfer."""
+
+    times: int
+    cycles: int
+
+
+def _host_syncs(report: Report) -> HostSyncs | None:
+    """Those of all steps together; None where the link is not known. What a step sends together has one sync."""
+    link = report.compilation.target.host_link
+    if link is None:
+        return None
+    steps = [step for step in report.execution.steps if step.host_exchange_cycles]
+    cycles = sum(min(step.host_exchange_cycles, round(step.executions * link.sync_cycles)) for step in steps)
+    return HostSyncs(sum(step.executions for step in steps), cycles)
 
 
 def sync_bound(report: Report) -> Insight | None:

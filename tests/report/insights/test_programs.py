@@ -183,6 +183,23 @@ def test_a_program_that_only_streams_is_bound_by_the_host(bench):
     assert (finding.title, finding.weight) == ("Bound by the host", "grave")
 
 
+@pytest.mark.parametrize(("elements", "advice"), [(1200, "Copy more in fewer stream copies"), (120_000, "Send fewer bytes")])
+def test_syncs_and_bytes_of_the_host_are_told_apart_and_what_is_more_is_advised(bench, elements, advice):
+    x = bench.variable("x", values(elements), [i * TILES // elements for i in range(elements)])
+    engine = bench.engine(Repeat(5, Copy(bench.graph.addHostToDeviceFIFO("images", FLOAT, elements), x)))
+    engine.connectStream("images", values(elements))
+    engine.run()
+    report = engine.getReport()
+    (finding,) = (one for one in insights(report) if one.rule == "host_bound")
+    target = bench.graph.getTarget()
+    syncs = round(5 * target.host_sync_seconds * target.getTileClockFrequency())
+    cycles = sum(step.host_exchange_cycles for step in report.execution.steps)
+    assert f" 5 transfers take {syncs:,} of them for syncs, " in finding.text
+    assert finding.text.endswith(f"; the rest is bytes, {1 - syncs / cycles:.1%}.")
+    assert finding.advice.startswith(advice)
+    assert "eep data on the device over several runs, or move loops from the host into a Repeat." in finding.advice
+
+
 def test_a_program_without_streams_is_not_bound_by_the_host(bench):
     assert "host_bound" not in found(bench, even(bench))
 
@@ -846,3 +863,54 @@ def test_another_form_of_a_function_takes_no_less_than_was_promised(bench):
     assert least <= fewer < 1.35 * least
     assert 1 - fewer / slots <= finding.share + 0.02
     assert "takes about 27 slots, and 16 in a loop on vectors" in finding.advice
+
+
+class Pick(Vertex):
+    """Some elements of many."""
+
+    table: Input[Vector[FLOAT]]  # self.table[:] is only said here
+    where: Input[Vector[INT]]
+    total: Output[FLOAT]
+
+    def compute(self) -> None:
+        total = float(len(self.table))
+        for i in range(len(self.where)):
+            total += self.table[self.where[i]]
+        self.total = total
+
+
+class PickOfSlice(Vertex):
+    """As `Pick`, of a slice, of which nobody knows what is read."""
+
+    table: Input[Vector[FLOAT]]
+    where: Input[Vector[INT]]
+    total: Output[FLOAT]
+
+    def compute(self) -> None:
+        total = 0.0
+        some = self.table[0 : len(self.table)]
+        for i in range(len(self.where)):
+            total += some[self.where[i]]
+        self.total = total
+
+
+def pick(bench: Bench, codelet: type[Vertex], read: int) -> Insight:
+    """The biggest exchange where vertices read so many of 1,200 elements of another tile."""
+    x, where = bench.variable("x", values(1200), 0), bench.variable("where", np.arange(read, dtype=np.int32), 1)
+    program = bench.execute(codelet, 1, table=x, where=where, total=bench.variable("total", 0.0, 1))
+    return found(bench, Repeat(3, program), options=OF_LINES)["biggest_exchange"]
+
+
+def test_an_exchange_of_which_little_is_read_says_how_little_and_to_connect_that(bench):
+    finding = pick(bench, Pick, 20)
+    assert ' Of the 1,200 elements of "table" that a vertex of Pick is connected to, it reads 80 at most' in finding.text
+    assert finding.advice.startswith('Connect only the elements of "table" that are read: `concat` of slices')
+    assert "Map data" not in finding.advice
+    whole = pick(Bench(tiny(TILES)), PickOfSlice, 20)
+    assert "it reads" not in whole.text
+    assert finding.share == pytest.approx(whole.share * (1 - 80 / 1200), rel=0.1)
+
+
+@pytest.mark.parametrize(("read", "told"), [(75, True), (76, False), (1200, False)])
+def test_an_exchange_of_which_a_quarter_may_be_read_is_told_as_any(bench, read, told):
+    assert ("it reads" in pick(bench, Pick, read).text) is told
