@@ -227,8 +227,8 @@ def profile_page() -> str:
 <!-- Made by docs/tables.py from pypoplar/report/file/profile_schema.sql; a test compares them. -->
 
 A profile, `{profile_file.NAME}`, is an SQLite database: one file with everything that a report has. An Engine with the option
-`autoReport.all` writes it, and so does `pypoplar.pva.save_report(engine.getReport(), path)`.
-`pypoplar.pva.openReport(path)` reads it back as the same report, in any process. `pypoplar summary`, `pypoplar report` and
+`autoReport.all` writes it, and so does `pva.save_report(engine.getReport(), path)`, after `from pypoplar import pva`.
+`pva.openReport(path)` reads it back as the same report, in any process. `pypoplar summary`, `pypoplar report` and
 `pypoplar trace` show it, and every SQL tool can query it: `sqlite3 profile.pop 'SELECT * FROM step_total'`.
 
 All values are plain integers, numbers and texts. Nothing is pickled, and nothing in a file is executed. Cycles are tile

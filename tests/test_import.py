@@ -114,6 +114,12 @@ def test_a_star_brings_what_codelets_and_programs_are_written_with():
     assert names["program"] is import_module("pypoplar.program")
 
 
+def test_reports_are_read_by_a_program_that_imports_pypoplar_alone():
+    script = "import pypoplar; print(pypoplar.pva.openReport.__name__)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "openReport\n"
+
+
 def test_public_names_are_listed_and_others_are_refused():
     assert {*pypoplar.__all__, *pypoplar._MODULES, "__version__"} <= set(dir(pypoplar))
     assert {getattr(pypoplar, name) for name in pypoplar._MODULES} == {

@@ -117,6 +117,7 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "Tensor([1, 2, 3])": (PoplarTypeError, "tensors are made by graphs: write graph.addVariable(FLOAT, [4], 'x')"),
     "x[[3, 1, 7]]": (PoplarTypeError, "got [3, 1, 7]; concat([t[i:i + 1] for i in ...]) has rows that are known now"),
     "x[np.array([3, 1])]": (PoplarTypeError, "popops.multiSlice takes a tensor of indices"),
+    "x[m.rank]": (PoplarTypeError, "FLOAT [2, 3]>>; call it: rank()"),
     "x[x]": (PoplarTypeError, "popops.multiSlice and popops.dynamicSlice take what a tensor of indices says"),
     "x[0].broadcast(4, 0)": (PoplarIndexError, "of rank 0 has no dimension 0: reshape([1]) makes it a tensor of rank 1"),
     "x[True]": (PoplarTypeError, "a tensor is indexed by whole numbers and slices, got True"),

@@ -8,6 +8,7 @@ where runs are many and boxes few.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
@@ -64,6 +65,8 @@ def _index_hint(value: object) -> str:
         return "; concat([t[i:i + 1] for i in ...]) has rows that are known now; popops.multiSlice takes a tensor of indices"
     if isinstance(value, Tensor):
         return "; popops.multiSlice and popops.dynamicSlice take what a tensor of indices says"
+    if inspect.isroutine(value):
+        return f"; call it: {value.__name__}()"
     return ""
 
 

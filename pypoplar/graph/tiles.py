@@ -43,9 +43,9 @@ class Tiles:
         return number if self.numbers is None else self.numbers[number]
 
     def _of_workers(self, number: int) -> str:
-        """What to do where the number could be that of a worker."""
+        """What to do where the number could be that of a worker: they are counted on from the last tile."""
         workers = self.target.getNumWorkerContexts()
-        if not self.count <= number < self.count * workers:
+        if number != self.count or workers < 2:
             return ""
         return f"; map to tiles, not to their workers: the vertices of a tile are shared out among its {workers} workers"
 

@@ -77,6 +77,10 @@ def _message(graph: FrozenGraph, race: Overlap) -> str:
     if race.parties > 2 or race.elements > race.end - race.begin:
         parties = counted(race.parties, "vertex", "vertices")
         extent = f"; {parties} of this compute set race in {counted(race.elements, 'element')}"
+    if race.end - race.begin > 1:
+        extent += (
+            '; {"pypoplar.races": "elements"} judges as it runs by the elements that vertices touch, and not by what they connect'
+        )
     made = f"{compute_set_made(graph, writer)}, {variable_made(graph, variable_of(graph, race.begin))}"
     return (
         f"{vertex_location(graph, writer)}: Field {mine} writes to {elements} that are {done} elsewhere in same "

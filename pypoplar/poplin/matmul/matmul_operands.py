@@ -47,7 +47,8 @@ def createMatMulInputLHS(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Tensor:
     """A new tensor that `matMul` takes as A with little exchange.
 
-    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it.
+    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it. A
+    stream into it is rearranged, and a product that takes it the other way around, as that of a gradient, copies it.
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ def createMatMulInputRHS(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Tensor:
     """A new tensor that `matMul` takes as B with little exchange.
 
-    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it.
+    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it. A
+    stream into it is rearranged, and a product that takes it the other way around, as that of a gradient, copies it.
 
     Parameters
     ----------

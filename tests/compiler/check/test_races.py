@@ -126,7 +126,8 @@ def test_a_writer_and_a_reader_are_named_with_their_elements_and_lines() -> None
     assert str(raised.value) == (
         "vertices.py:101: Field Scale.y writes to elements [2:4) of variable 'x' that are read elsewhere in same "
         "compute set 'scale': vertex 1 (Scale) on tile 1 writes them, and field Scale.x of vertex 0 (Scale) on tile 0, "
-        "added at vertices.py:100, reads them; the compute set was made at sets.py:10, variable 'x' was made at graph.py:1"
+        'added at vertices.py:100, reads them; {"pypoplar.races": "elements"} judges as it runs by the elements that vertices '
+        "touch, and not by what they connect; the compute set was made at sets.py:10, variable 'x' was made at graph.py:1"
     )
 
 
