@@ -102,7 +102,9 @@ def _savings(work: SlowestWork, used: Bools) -> StepSavings:
     rest -= balance
     alone = min(rest, max(0.0, slowest * part - mean)) if work.least >= 1 else 0.0
     rest -= alone
-    busy = int(step.activeCyclesByTile.max()) / slowest if len(step.activeCyclesByTile) else 1.0
+    active = step.activeCyclesByTile
+    # What is spread evenly leaves as many idle as the mean tile does; a tile whose threads are all busy until the end decides.
+    busy = max(int(active.max()) / slowest, step.thread_balance) if len(active) else 1.0
     threads = rest * (1 - work.fixed) * (1 - busy)
     return StepSavings(step, unused, balance, alone, threads, rest - threads)
 

@@ -55,12 +55,16 @@ def little_read(execution: Execution, exchange: Step) -> LittleRead | None:
 def _fields(
     execution: Execution, text: CodeletText, group: VertexGroup, vertices: SizedVertices | None, calls: int
 ) -> list[LittleRead]:
-    """The fields of a vertex type whose reads are known."""
-    if vertices is None or not calls or execution.lines is None:
+    """The fields of a vertex type whose reads are known: its vectors, for a row of a list goes elsewhere."""
+    if vertices is None or not calls or execution.lines is None or "::" in group.vertex_type:
         return []
+    slowest = [
+        one for one in execution.lines.slowest if (one.compute_set, one.vertex_type) == (group.compute_set, group.vertex_type)
+    ]
+    vectors = {size.name for one in slowest for size in one.sizes if size.rows is None}
     times = [line.executions for line in execution.lines.lines(group.vertex_type, group.compute_set)]
     found = []
-    for size in vertices.sizes:
+    for size in (size for size in vertices.sizes if size.name in vectors):
         counts = [_reads(line.text, size.name) for line in text.lines]
         if any(count is None for count in counts) or not any(counts):
             continue  # a slice, a row or the whole goes elsewhere: nobody counts what is read of it

@@ -10,7 +10,24 @@ import pytest
 from engine_builder import Bench, tiny
 from numpy.typing import NDArray
 
-from pypoplar import FLOAT, HALF, INT, Aligned, Engine, InOut, Input, MultiVertex, Output, Vector, Vertex, ipu, poplin, popops, pva
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    Aligned,
+    Engine,
+    InOut,
+    Input,
+    MultiVertex,
+    Output,
+    Vector,
+    VectorList,
+    Vertex,
+    ipu,
+    poplin,
+    popops,
+    pva,
+)
 from pypoplar.codelet.operations.table import OPERATIONS
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
 from pypoplar.report.insights.dear_functions import FUNCTIONS, dear_lines
@@ -914,3 +931,41 @@ def test_an_exchange_of_which_little_is_read_says_how_little_and_to_connect_that
 @pytest.mark.parametrize(("read", "told"), [(75, True), (76, False), (1200, False)])
 def test_an_exchange_of_which_a_quarter_may_be_read_is_told_as_any(bench, read, told):
     assert ("it reads" in pick(bench, Pick, read).text) is told
+
+
+class PickOfRows(Vertex):
+    """As `Pick`, of rows, of which each is read in full."""
+
+    table: Input[VectorList[FLOAT]]
+    total: Output[FLOAT]
+
+    def compute(self) -> None:
+        total = 0.0
+        for k in range(len(self.table)):
+            row = self.table[k]
+            for i in range(len(row)):
+                total += row[i]
+        self.total = total
+
+
+def test_rows_of_a_list_are_not_taken_for_what_is_read_of_it(bench):
+    x = bench.variable("x", values(1200), 0).reshape([4, 300])
+    program = bench.execute(PickOfRows, 1, table=x, total=bench.variable("total", 0.0, 1))
+    assert "it reads" not in found(bench, program, options=OF_LINES)["biggest_exchange"].text
+
+
+def test_a_vertex_that_takes_a_little_longer_than_all_others_is_not_what_tiles_wait_for(bench):
+    compute_set = bench.graph.addComputeSet("both")
+    for number in range(TILES * WORKERS):
+        tile = number % TILES
+        x = bench.graph.addVariable(FLOAT, [50], f"x{number}")
+        bench.graph.setTileMapping(x, tile)
+        bench.graph.setInitialValue(x, 1.0)
+        if tile:
+            bench.vertex(compute_set, Waves, tile, x=x)
+    alone = bench.variable("alone", np.zeros(32, np.float32), 0)
+    bench.vertex(compute_set, Alone, 0, x=alone)
+    findings = found(bench, Execute(compute_set), options=OF_LINES)
+    assert "1 vertex of Alone (x 32)" in findings["worst_balance"].text
+    assert findings["dearest_vertex_type"].title == 'Most expensive vertex type: "Waves"'
+    assert findings["idle_worker_threads"].share < 0.25  # those of the other tiles are busy
