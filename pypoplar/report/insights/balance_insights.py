@@ -178,9 +178,9 @@ def _give_threads_work(tile: SlowestTile | None, step: Step, workers: int) -> st
         )
     if count == 1:
         return (
-            f"The workers of a MultiVertex share it unequally, and wait for the one that has the most: `ipu.worker_range` gives"
-            f" each its share of the elements, so that 7 of them take as long as 12. Give every vertex a multiple of {workers} of"
-            " what it divides, or divide something that there is more of."
+            f"The workers of a MultiVertex have unequal shares, and wait for the one that takes longest: of what `ipu.worker_range`"
+            f" divides, {workers + 1} elements take as long as {2 * workers}. Give every vertex a multiple of {workers} of it,"
+            " divide something that there is more of, or let those that have more to do for each have fewer."
         )
     return (
         f"Put a multiple of {workers} equal vertices on each tile: their threads wait for the longest, or for those that are left"

@@ -605,7 +605,7 @@ def test_unequal_shares_of_a_multivertex_are_idle_threads_with_what_to_do(bench)
     assert finding.title == 'Idle worker threads: "shares"'
     assert "1 vertex of Shares (x 7)" in finding.text
     assert 0.35 < finding.share < 5 / 12
-    assert "7 of them take as long as 12" in finding.advice
+    assert "7 elements take as long as 12" in finding.advice
     other = Bench(tiny(TILES))
     assert "idle_worker_threads" not in found(other, vectors(other, Shares, FLOAT, {tile: [12] for tile in range(TILES)}))
 
