@@ -44,6 +44,7 @@ class ClassCost:
     """What a vertex of a class costs: slots of a worker (of a MultiVertex its busiest), and what it counts besides."""
 
     slots: int
+    busy: int  # slots in which workers work: of a MultiVertex without those in which they wait for the busiest
     least_slots: int  # of all data that were drawn
     work: Int64s  # `Work`, empty where it is not counted
     blocks: Int64s  # executions by block, empty where they are not counted
@@ -155,8 +156,8 @@ class _Examples:
         tables = state.account.tables
         workers = self.executable.target.getNumWorkerContexts()
         together = self.executable.computes.group_kind[number] == VertexKind.MULTI
-        slots = int(tables[Slot.TILE_SLOTS][number]) // (workers if together else 1)
-        return ClassCost(slots, slots, self._work(number), self._blocks(number))
+        slots = int(tables[Slot.CODELET_SLOTS].sum()) // (workers if together else 1)
+        return ClassCost(slots, int(tables[Slot.TILE_SLOTS][number]), slots, self._work(number), self._blocks(number))
 
     def _work(self, number: int) -> Int64s:
         work = self.state.account.tables[Slot.STEP_FLOPS]

@@ -22,7 +22,7 @@ class ComputePrice:
     """What one execution of a compute set counts."""
 
     cycles: Int64s  # [active tiles]
-    slots: Int64s  # [active tiles]: of all vertices
+    slots: Int64s  # [active tiles]: in which workers of its vertices work
     codelet: Int64s  # the codelets that it has
     codelet_slots: Int64s  # of each of them
     codelet_work: Int64s  # [those codelets, WORK_WORDS], no columns where work is not counted
@@ -69,12 +69,13 @@ class ComputePrices:
         classes = self.runs.classes.of_vertex[vertices]
         slots = self._slots(vertices, classes)
         taken = slots * np.where(kind == VertexKind.MULTI, workers, 1)
+        busy = self._busy(vertices, classes, taken)
         first = computes.group_position[computes.first_group[active]] - (vertices[0] if len(vertices) else 0)
         numbers, which = np.unique(codelet, return_inverse=True)
         work = self._work(vertices, classes) if self.executable.options.flop_estimates else np.zeros((len(vertices), 0), np.int64)
         return ComputePrice(
             cycles=self._cycles(kind, slots, taken, first, vertices),
-            slots=np.add.reduceat(taken, first) if len(first) else first,
+            slots=np.add.reduceat(busy, first) if len(first) else first,
             codelet=numbers,
             codelet_slots=np.bincount(which, taken, len(numbers)).astype(np.int64),
             codelet_work=_summed(work, which, len(numbers)),
@@ -89,6 +90,14 @@ class ComputePrices:
         for number in np.unique(classes[slots == NOTHING]):
             slots[(classes == number) & (slots == NOTHING)] = self.runs.of(int(number)).slots
         return slots
+
+    def _busy(self, vertices: Int64s, classes: Int64s, taken: Int64s) -> Int64s:
+        """Slots in which the workers of each vertex work, of the slots that are taken from them."""
+        computes, busy = self.executable.computes, taken.copy()
+        by_code = computes.estimate[vertices] == NOTHING if len(computes.estimate) else np.ones(len(vertices), bool)
+        for number in np.unique(classes[by_code]):
+            busy[(classes == number) & by_code] = self.runs.of(int(number)).busy
+        return busy
 
     def _work(self, vertices: Int64s, classes: Int64s) -> Int64s:
         """[vertices, WORK_WORDS]; flops that were given take the place of those of the code."""
