@@ -289,6 +289,12 @@ class EngineOptions:
         return self.output_execution_profile or self.flop_estimates
 
     @property
+    def replica_to_profile(self) -> int | None:
+        """The replica of which reports tell, if one is named."""
+        value = str(dict(self.given).get("profiler.replicaToProfile", "all"))
+        return None if value == "all" else int(value)
+
+    @property
     def prefetches(self) -> bool:
         """Whether stream callbacks are asked for the next chunk ahead of time."""
         return self.enable_prefetch and self.stream_buffer_overlap != "any"
@@ -447,7 +453,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.internalExchangeOptimisationTarget", choice("cycles", "balanced", "memory")),
     Option("opt.maxComputeSetsPerLoweredCopy", NUMBER),
     Option("profiler.includeCycleEstimates", FLAG, "accepted; the cycles of the report are those of the model"),
-    Option("profiler.replicaToProfile", choice("all", *map(str, range(65)))),
+    Option("profiler.replicaToProfile", choice("all", *map(str, range(65))),
+           "the replica of whose runs a report tells; all: the first"),
     Option("profiler.format", TEXT),
     Option("profiler.programs.filter", TEXT, "accepted; the report has all programs"),
     Option("profiler.blocks.filter", TEXT, "accepted; the report has all steps"),

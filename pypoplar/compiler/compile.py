@@ -40,6 +40,7 @@ from pypoplar.compiler.lowering.decisions import Assumed, ControlProgram, check_
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
 from pypoplar.compiler.lowering.load_image import make_image, make_state_image
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
+from pypoplar.compiler.lowering.lower_replicas import make_replication
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.move_tables import CountedMoves, MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
@@ -49,7 +50,7 @@ from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.compiler.memory.tile_memory import UsedVertices, find_shortage, measure_memory, state_bytes
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
-from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
+from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, MissingFeature, PoplarError, PoplarTypeError
 from pypoplar.executable.cost_facts import CostFacts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
@@ -102,6 +103,8 @@ def compile_graph(
     try:
         with asking(wanted.progress):
             host = graph.host() if reads is None else graph.host().reading(reads)
+            if assumptions is not None and graph.replicas().count > 1:
+                raise MissingFeature(f"mode='cost' prices a graph of one replica, this one has {graph.replicas().count}")
             given = _Given(graph, host, chosen, wanted, assumptions)
             return _compile(given, progress or _no_progress, memory, share_memory=share_memory)
     except MemoryError as error:
@@ -158,7 +161,8 @@ class _Checked:
 
     @property
     def target(self) -> Target:
-        return self.given.graph.getTarget()
+        """That of one replica."""
+        return self.given.graph.replicas().tiles.target
 
 
 @attrs.frozen(eq=False)
@@ -186,7 +190,7 @@ def _check(given: _Given, tick: Progress, memory: BuildMemory) -> _Checked:
     frozen = graph.freeze()
     memory.made("frozen vertices", frozen.vertices)
     memory.made("frozen edges", frozen.edges)
-    workers = graph.getTarget().getNumWorkerContexts()
+    workers = graph.replicas().tiles.target.getNumWorkerContexts()
     handles = [*host.writes.values(), *host.reads.values()]
     tree = operation_tree(given.programs, graph)
     check_kinds(tree)
@@ -256,6 +260,7 @@ def _lowering(placed: _Placed) -> Lowering:
         phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists() if checked.assumed is None else CountedMoves()),
         merged=merge_copies(checked.tree, homes, checked.options),
         host=checked.given.host,
+        replicas=checked.given.graph.replicas().count,
     )
 
 
@@ -344,6 +349,7 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
         cost=_cost_facts(checked, lowering),
+        replication=make_replication(lowering, checked.given.graph.replicas()),
     )
     check_appended(lowering, executable)
     return executable

@@ -15,7 +15,7 @@ from pypoplar.engine.cost.samples import check_samples
 from pypoplar.engine.engine import Engine, Mode
 from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.runs import Runs
-from pypoplar.engine.streams import Callback, unknown_name
+from pypoplar.engine.streams import unknown_name
 from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.executable.executable import Executable
 from pypoplar.options import EngineOptions, Options
@@ -54,6 +54,7 @@ class CostEngine(Engine):
         self._cost = CostState(self.executable, check_samples(self.executable, sample), _control_of(self.executable))
         self._loaded, self._device = False, None
         self._runs = Runs(self._cost, self.executable.options.profiled_runs)
+        self._all_runs = (self._runs,)
         self._auto_report = self._writes_reports()
 
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
@@ -77,12 +78,12 @@ class CostEngine(Engine):
         """Nothing is read from the array or written to it; the stream has to be there."""
         self._require_stream(name)
 
-    def connectStreamToCallback(self, name: str, callback: Callback) -> None:
+    def connectStreamToCallback(self, name: str, replica: object, callback: object = None) -> None:
         """Refused: callbacks give and take data."""
         self._require_stream(name)
         _refuse(f"a callback of stream {name!r} would never be called", "leave the stream unconnected")
 
-    def connectHostFunction(self, name: str, function: Callable[..., object], replica: int = 0) -> None:
+    def connectHostFunction(self, name: str, function: object, replica: object = None) -> None:
         """Refused: host functions compute with data."""
         _refuse(f"host function {name!r} would never be called", "price the programs around it")
 

@@ -125,13 +125,16 @@ def clear_prints(state: EngineState) -> None:
     contexts[:, Context.DEBUG_USED] = 0
 
 
-def write_prints(prints: list[DebugRecord], tiles: Int64s, out: TextIO) -> None:
-    """Print in order of steps, then vertices, then as each vertex printed. A line that a vertex leaves open ends with its step."""
+def write_prints(prints: list[DebugRecord], tiles: Int64s, out: TextIO, whose: str = "") -> None:
+    """Print in order of steps, then vertices, then as each vertex printed; `whose` stands before the tile.
+
+    A line that a vertex leaves open ends with its step.
+    """
     ordered = sorted(prints, key=lambda record: (record.sequence, record.vertex))
     for (_, vertex), records in groupby(ordered, key=lambda record: (record.sequence, record.vertex)):
         text = "\n"
         for shown in filter(None, (record.shown() for record in records)):
-            out.write(f"[tile {int(tiles[vertex])}, vertex {vertex}] {shown}" if text.endswith("\n") else shown)
+            out.write(f"[{whose}tile {int(tiles[vertex])}, vertex {vertex}] {shown}" if text.endswith("\n") else shown)
             text = shown
         if not text.endswith("\n"):
             out.write("\n")

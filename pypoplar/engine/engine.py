@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeVar, cast, overload
 
 import numpy as np
 from attrs import evolve
 
-from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
-from pypoplar.arrays.groups import distinct, offsets
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.braces import ordered
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.checkpoint import Checkpoint
-from pypoplar.engine.division import divide
-from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
+from pypoplar.engine.division import available_processors
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.loaded_codelets import translate_codelets
+from pypoplar.engine.replicas.crew import replicas_together
+from pypoplar.engine.replicas.host_side import HostSide, replica_number
+from pypoplar.engine.replicas.replica import Replica, count_all, make_replicas
 from pypoplar.engine.runs import Runs
-from pypoplar.engine.services import Services
 from pypoplar.engine.shown_engine import ShownEngine
-from pypoplar.engine.streams import Callback, HostStreams, unknown_name
+from pypoplar.engine.streams import Callback, unknown_name
 from pypoplar.errors import (
     ApplicationRuntimeError,
     GraphMemoryAllocationError,
@@ -250,19 +250,19 @@ class Engine(ShownEngine):
         self._name_and_compile(graph, programs, options, mode, progress, name, ())
         translate_codelets(self.executable)
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
-        self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
-        handles = [transfer.stream for transfer in (*self.executable.writes.values(), *self.executable.reads.values())]
-        self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles), self.executable.options.prefetches)
-        self._services = Services(self.executable, self._state, self._streams)
-        self._runner: Runner = _make_runner(mode, self._state, self._services)
+        self._replicas = make_replicas(self.executable, threads)
+        self._host = HostSide(self.executable, self._replicas)
+        first = self._replicas[0]
+        self._state, self._streams, self._services, self._runs = first.state, first.streams, first.services, first.runs
+        self._all_runs = tuple(replica.runs for replica in self._replicas)
+        self._runner: Runner = _make_runner(mode, self._replicas, threads)
         self._loaded = False
         self._device: Device | None = None
-        self._runs = Runs(self._state, self.executable.options.profiled_runs)
         self._auto_report = self._writes_reports()
 
     def _writes_reports(self) -> AutoReport | None:
         """What writes the engine's profile by itself, if it is asked for; it does not hold the engine."""
-        return _auto_report(self, self._runs, self._report_maker())
+        return _auto_report(self, self._profiled(None), self._report_maker())
 
     def _name_and_compile(
         self,
@@ -338,18 +338,16 @@ class Engine(ShownEngine):
         self._device = chosen
 
     def _load(self) -> None:
-        self._initialise()
-        self._state.restart()
-        self._runs.reset()
+        for replica in self._replicas:
+            replica.restart()
+        self._host.rewind()
         self._loaded = True
 
     def _initialise(self) -> None:
         """Memory and streams as `load` leaves them."""
-        image = self.executable.image
-        memory = self._state.memory
-        memory.whole[:] = UNINITIALISED
-        _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
-        self._streams.rewind()
+        for replica in self._replicas:
+            replica.initialise()
+        self._host.rewind()
 
     def _alone(self, work: Callable[[], Result]) -> Result:
         """Do something with the engine's state: other threads wait meanwhile, and a callback of a run cannot do it at all."""
@@ -434,15 +432,17 @@ class Engine(ShownEngine):
         self._choose_device(None, "run")
         self._require_streams(program)
         entry, label = int(self.executable.entries[program]), name or f"program {program}"
-        self._alone(lambda: self._runs.count(label, lambda: self._run_entry(entry, label)))
+        self._alone(lambda: count_all(self._all_runs, label, lambda: self._run_entry(entry, label)))
         if self._auto_report is not None:
             self._auto_report.after_run()
 
     def _require_streams(self, program: int) -> None:
-        self._streams.require(self.executable.entry_streams[program])
+        for replica in self._replicas:
+            replica.streams.require(self.executable.entry_streams[program])
 
     def _run_entry(self, entry: int, name: str = "") -> None:
-        self._state.memory.marks[:] = 0
+        for replica in self._replicas:
+            replica.state.memory.marks[:] = 0
         bar = (
             RunBar(name, self._state.executed_steps, self._state.cycles)
             if name and wanted(self.executable.options.progress)
@@ -496,15 +496,27 @@ class Engine(ShownEngine):
         StreamConnectionError
             If the array is none, or does not fit.
         """
-        self._streams.connect(str(name), array)
+        self._host.connect(str(name), array)
 
-    def connectStreamToCallback(self, name: str, callback: Callback) -> None:
+    @overload
+    def connectStreamToCallback(self, name: str, replica: Callback, callback: None = None) -> None: ...
+
+    @overload
+    def connectStreamToCallback(self, name: str, replica: int | None, callback: Callback) -> None: ...
+
+    @public
+    def connectStreamToCallback(self, name: str, replica: int | Callback | None, callback: Callback | None = None) -> None:
         """Connect a callback to a stream: it gives or takes a chunk for each transfer.
+
+        ``connectStreamToCallback(name, callback)`` is of all replicas: it is called for the chunk of one after the other, and of a
+        stream that broadcasts once for all.
 
         Parameters
         ----------
         name:
             The handle of the stream.
+        replica:
+            The number of the replica to which it is connected; it may be left out.
         callback:
             A function of one array, of rank 1 with the elements of one transfer: it fills the array or returns the values, or
             reads it where the stream goes to the host. Or an iterator of chunks, or a `StreamCallback`.
@@ -515,6 +527,8 @@ class Engine(ShownEngine):
             If there is no such stream.
         StreamConnectionError
             If it cannot be called so.
+        PoplarIndexError
+            If there is no such replica.
 
         Examples
         --------
@@ -531,9 +545,13 @@ class Engine(ShownEngine):
         [1.0, 2.0]
         [1.0, 2.0]
         """
-        self._streams.connect_callback(str(name), callback)
+        if callback is None:
+            replica, callback = None, replica
+        self._host.connect_callback(str(name), replica, callback)  # type: ignore[arg-type]
 
-    def connectHostFunction(self, name: str, function: Callable[..., object], replica: int = 0) -> None:
+    def connectHostFunction(
+        self, name: str, function: Callable[..., object] | int, replica: int | Callable[..., object] | None = None
+    ) -> None:
         """Connect a function of the host, which programs call by `program.Call`.
 
         Parameters
@@ -543,7 +561,8 @@ class Engine(ShownEngine):
         function:
             Called with the arrays of its inputs to read, then those of its outputs to fill, each of rank 1.
         replica:
-            Changes nothing: there is one replica.
+            The number of the replica that calls it, before or behind the function; without it all replicas do, one after the
+            other.
 
         Raises
         ------
@@ -551,6 +570,8 @@ class Engine(ShownEngine):
             If there is no such host function.
         StreamConnectionError
             If it cannot be called with as many arrays.
+        PoplarIndexError
+            If there is no such replica.
 
         Examples
         --------
@@ -575,6 +596,8 @@ class Engine(ShownEngine):
         known = {service["name"]: (len(service["inputs"]), len(service["outputs"])) for service in services}
         if name not in known:
             raise unknown_name("host function", name, sorted(known))
+        if callable(replica) and not callable(function):
+            function, replica = replica, function
         if not callable(function):
             raise StreamConnectionError(f"host function {name!r}: expected a function, got {type(function).__name__}")
         inputs, outputs = known[name]
@@ -582,7 +605,8 @@ class Engine(ShownEngine):
         if wrong:
             arrays = f"{inputs + outputs} array{'' if inputs + outputs == 1 else 's'}, {inputs} of inputs and {outputs} of outputs"
             raise StreamConnectionError(f"host function {name!r}: expected a function of {arrays}, got {wrong}")
-        self._services.host_functions[name] = function
+        for chosen in self._host.chosen(replica, "connectHostFunction"):
+            chosen.services.host_functions[name] = function
 
     # Tensors by handle
 
@@ -595,7 +619,8 @@ class Engine(ShownEngine):
             The name of the host write.
         array:
             An array of the tensor's dtype with as many elements, or numbers, as lists or one, that its type can hold; shaped
-            like the tensor or flat.
+            like the tensor or flat. All replicas are written the same values, unless the handle is of what
+            `Graph.getNonReplicatedTensor` gave: then the first axis is the replicas'.
 
         Raises
         ------
@@ -608,12 +633,11 @@ class Engine(ShownEngine):
         """
         tensor = self._find_handle(self.executable.writes, handle, "write")
         dtype = BY_NAME[tensor.type].dtype
-        values = self._services.check_host_array(f"handle {handle!r}", array, dtype, tensor.shape)
+        shape = self._host.written_shape(handle, tensor)
+        values = self._services.check_host_array(f"handle {handle!r}", array, dtype, shape)
         self._require_load("writeTensor")
-        self._alone(lambda: self._write(tensor, values))
-
-    def _write(self, tensor: HostTensor, values: AnyArray) -> None:
-        self._transfer(tensor, np.ascontiguousarray(values))
+        of_each = self._host.of_each(handle, np.ascontiguousarray(values))
+        self._alone(lambda: self._host.transfer(tensor, of_each, self._run_entry))
 
     def readTensor(self, handle: str, array: AnyArray | None = None) -> AnyArray:
         """Read the tensor of a handle that `Graph.createHostRead` made.
@@ -628,7 +652,7 @@ class Engine(ShownEngine):
         Returns
         -------
         AnyArray
-            A new array of the tensor's shape and dtype.
+            A new array of the tensor's shape and dtype; of several replicas, the first axis is theirs.
 
         Raises
         ------
@@ -643,23 +667,16 @@ class Engine(ShownEngine):
         dtype = BY_NAME[tensor.type].dtype
         self._require_load("readTensor")
         if array is not None:
-            self._services.check_host_array(f"handle {handle!r}", array, dtype, tensor.shape, writes=True)
+            self._services.check_host_array(f"handle {handle!r}", array, dtype, self._host.read_shape(tensor), writes=True)
         values = self._alone(lambda: self._read(tensor))
         if array is not None:
             array[...] = values.reshape(array.shape)
         return values
 
     def _read(self, tensor: HostTensor) -> AnyArray:
-        values = np.empty(tensor.shape, BY_NAME[tensor.type].dtype)
-        self._transfer(tensor, values)
+        values = np.empty(self._host.read_shape(tensor), BY_NAME[tensor.type].dtype)
+        self._host.transfer(tensor, self._host.rows(values), self._run_entry)
         return values
-
-    def _transfer(self, tensor: HostTensor, values: AnyArray) -> None:
-        self._streams.lend(tensor.stream, values)
-        try:
-            self._run_entry(tensor.entry)
-        finally:
-            self._streams.take_back(tensor.stream)
 
     def _find_handle(self, handles: Mapping[str, HostTensor], handle: str, kind: str) -> HostTensor:
         if handle not in handles:
@@ -678,18 +695,19 @@ class Engine(ShownEngine):
         row:
             Its number, from 0.
         replica:
-            Changes nothing: there is one replica.
+            The number of the replica to which the rows belong: each has all rows of its own.
 
         Raises
         ------
         UnknownHandle
             If there is no such remote buffer.
         PoplarIndexError
-            If it has no such row.
+            If it has no such row, or there is no such replica.
         TensorIOStateError
             If the array does not fit.
         """
-        number, target = self._services.find_remote(name, row)
+        services = self._replicas[self._host.number(replica, "copyToRemoteBuffer")].services
+        number, target = services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.shape).ravel()
 
@@ -705,18 +723,19 @@ class Engine(ShownEngine):
         row:
             Its number, from 0.
         replica:
-            Changes nothing: there is one replica.
+            The number of the replica to which the rows belong: each has all rows of its own.
 
         Raises
         ------
         UnknownHandle
             If there is no such remote buffer.
         PoplarIndexError
-            If it has no such row.
+            If it has no such row, or there is no such replica.
         TensorIOStateError
             If the array does not fit or cannot be written to.
         """
-        number, source = self._services.find_remote(name, row)
+        services = self._replicas[self._host.number(replica, "copyFromRemoteBuffer")].services
+        number, source = services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.shape, writes=True)
         checked[...] = source.reshape(checked.shape)
@@ -735,13 +754,36 @@ class Engine(ShownEngine):
             If it is none.
         """
         check_text_stream(stream, "setPrintStream")
-        self._services.stream_out = stream
+        for replica in self._replicas:
+            replica.services.stream_out = stream
 
     # Reports
 
-    def getReport(self) -> Report:
-        """What the program needs and what its runs since `load` or `resetExecutionProfile` cost."""
-        return self._report_maker()(self._runs.history())
+    def getReport(self, replica: int | None = None) -> Report:
+        """What the program needs and what its runs since `load` or `resetExecutionProfile` cost.
+
+        Parameters
+        ----------
+        replica:
+            That of which the runs are told; without it that of the engine option ``profiler.replicaToProfile``, or the first.
+
+        Returns
+        -------
+        Report
+            Of one replica; memory is the same for all.
+
+        Raises
+        ------
+        PoplarIndexError
+            If there is no such replica.
+        """
+        return self._report_maker()(self._profiled(replica).history())
+
+    def _profiled(self, replica: int | None) -> Runs:
+        """The runs of which a report tells, those of a replica; where there is only one, the option changes nothing."""
+        if replica is None and len(self._all_runs) > 1:
+            replica = self.executable.options.replica_to_profile
+        return self._all_runs[0 if replica is None else replica_number(replica, len(self._all_runs), "getReport")]
 
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
         """Makes reports of this engine without holding it."""
@@ -780,15 +822,18 @@ class Engine(ShownEngine):
 
     def enableExecutionProfiling(self) -> None:
         """Let runs count in the report, as they do from the start."""
-        self._runs.profiling = True
+        for runs in self._all_runs:
+            runs.profiling = True
 
     def disableExecutionProfiling(self) -> None:
         """Leave the runs that follow out of the report, until `enableExecutionProfiling`. They cost as much either way."""
-        self._runs.profiling = False
+        for runs in self._all_runs:
+            runs.profiling = False
 
     def resetExecutionProfile(self) -> None:
         """Forget what runs so far have cost: the report is as after `load`."""
-        self._runs.reset()
+        for runs in self._all_runs:
+            runs.reset()
 
     def getTileClockFrequency(self) -> float:
         """The frequency of the tiles of the program's target, in Hz."""
@@ -849,14 +894,19 @@ class Runner(Protocol):
         """Run the program from row `entry` on; the fault that ended it, if one did. `progress` is called now and then."""
 
 
-def _make_runner(mode: Mode, state: EngineState, services: Services) -> Runner:
+def _make_runner(mode: Mode, replicas: Sequence[Replica], threads: int) -> Runner:
+    first = replicas[0]
     if mode == "native":
         from pypoplar.engine.native.runner import NativeRunner
 
-        return NativeRunner(state, services)
+        native = NativeRunner(first.state, first.services)
+        others = [NativeRunner(replica.state, replica.services, native.codelets) for replica in replicas[1:]]
+        return replicas_together(replicas, [native, *others], threads or available_processors()) if others else native
     from pypoplar.engine.interpreter.interpreter import InterpretingRunner
 
-    return InterpretingRunner(state, services)
+    interpreting = InterpretingRunner(first.state, first.services)
+    more = [InterpretingRunner(replica.state, replica.services, interpreting.forms) for replica in replicas[1:]]
+    return replicas_together(replicas, [interpreting, *more], 0) if more else interpreting
 
 
 def _check_device(executable: Executable, device: object) -> None:
@@ -876,21 +926,10 @@ def _check_device(executable: Executable, device: object) -> None:
             f"the device has {target.timing} timing, but the program was compiled for {compiled.timing} timing; "
             f"compile for this device, or make one with timing={compiled.timing!r}"
         )
-    if (target.getNumIPUs(), target.getTilesPerIPU()) != (compiled.getNumIPUs(), compiled.getTilesPerIPU()):
+    ipus = executable.replicas * compiled.getNumIPUs()
+    if (target.getNumIPUs(), target.getTilesPerIPU()) != (ipus, compiled.getTilesPerIPU()):
+        each = f", {compiled.getNumIPUs()} for each of {executable.replicas} replicas" if executable.replicas > 1 else ""
         raise ApplicationRuntimeError(
             f"the device has {target.getNumIPUs()} IPUs of {target.getTilesPerIPU()} tiles, "
-            f"but the program was compiled for {compiled.getNumIPUs()} of {compiled.getTilesPerIPU()}"
+            f"but the program was compiled for {ipus} of {compiled.getTilesPerIPU()}{each}"
         )
-
-
-def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
-    """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
-    begin = offsets(size)[:-1]
-    for length in distinct(size):
-        pieces = size == length
-        if int(length) > 4096:
-            for to, start in zip(address[pieces], begin[pieces], strict=True):
-                memory[to : to + length] = data[start : start + length]
-            continue
-        inside = np.arange(int(length))
-        memory[address[pieces][:, None] + inside] = data[begin[pieces][:, None] + inside]

@@ -11,6 +11,7 @@ from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.block_tables import BlockTables, block_tables
+from pypoplar.engine.branch_log import empty_branch_log
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import RunTables, empty_account, step_tiles
@@ -37,15 +38,21 @@ class EngineState:
     division: Division
     memory: Arena
     header: Int64s
+    like: EngineState | None = None  # another replica's, with which it shares what no run changes
     tables: dict[int, AnyArray] = field(factory=dict)
     blocks: BlockTables | None = field(init=False)  # where executions of blocks are counted, if they are
     account: RunTables = field(init=False)  # what is being counted into
     step_account: Int64s = field(init=False)  # [steps + 1]: where a step's tiles begin in the account's
     debug_buffers: Int64s = field(init=False)  # [threads, words]: what vertices print
+    _program_slots: tuple[int, ...] = field(init=False)  # tables that no run changes
 
     def __attrs_post_init__(self) -> None:
-        self.blocks = block_tables(self.executable) if self.executable.options.counts_blocks else None
-        self._add_program_tables()
+        if self.like is None:
+            self.blocks = block_tables(self.executable) if self.executable.options.counts_blocks else None
+            self._add_program_tables()
+        else:
+            self._share_program_tables(self.like)
+        self._program_slots = tuple(self.tables)
         self._add_run_tables()
         self.count_into(self.new_account())
         printing = any(codelet.typed.texts for codelet in self.executable.codelets)
@@ -113,6 +120,11 @@ class EngineState:
         if len(computes.estimate):
             self._hold(Slot.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
 
+    def _share_program_tables(self, other: EngineState) -> None:
+        self.blocks, self.step_account = other.blocks, other.step_account
+        for which in other._program_slots:
+            self._hold(which, other.tables[which])
+
     def _add_run_tables(self) -> None:
         executable, threads = self.executable, self.division.threads
         workers = executable.target.getNumWorkerContexts()
@@ -145,6 +157,8 @@ class EngineState:
             self._hold(which, np.zeros(size + 1, np.int64))
         if executable.target.compute_set_start_cycles or not all(step.waits for step in executable.steps):
             self._hold(Slot.TILE_CLOCK, np.zeros(executable.target.getNumTiles(), np.int64))
+        if executable.replication is not None:
+            self._hold(Slot.BRANCHES, empty_branch_log())
         self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, 0, executable.target.getNumTiles(), workers))
         self.header[Slot.WORKERS] = workers
         self.header[Slot.SLOTS_WORDS] = words
@@ -264,9 +278,12 @@ def slot_words(executable: Executable, workers: int) -> int:
     return int(per_tile.max() + multi.max()) + 1
 
 
-def make_state(executable: Executable, division: Division) -> EngineState:
-    """The state of an engine that has just been made: memory is there, and nothing is in it."""
-    return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64))
+def make_state(executable: Executable, division: Division, like: EngineState | None = None) -> EngineState:
+    """The state of an engine that has just been made: memory is there, and nothing is in it.
+
+    Replicas but for the first are made `like` that one: they share all that no run changes.
+    """
+    return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64), like)
 
 
 def seeded_generators(seed: int, modifier: int, tiles: int, workers: int) -> UInt64s:

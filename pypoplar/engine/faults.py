@@ -1,4 +1,4 @@
-"""Turns the fault of a vertex, or of the program itself, into the error that the user sees."""
+"""How programs come back to the host; and what turns the fault of a vertex, or of the program itself, into an error."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from pypoplar.errors import (
 )
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import ProgramRow
 
 
@@ -39,6 +40,20 @@ class Fault:
     bound: int
     codelet: int
     step: int
+    replica: int = 0
+
+
+@frozen
+class Stop:
+    """A program has come to a service of the host's, or to its end: whole, or by a fault."""
+
+    service: int = NOTHING
+    fault: Fault | None = None
+
+    @property
+    def ends(self) -> bool:
+        """Whether the program does not go on."""
+        return self.service == NOTHING
 
 
 KINDS: Mapping[FaultCode, type[PoplarError]] = {
@@ -137,15 +152,16 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
 
 
 def fault_error(executable: Executable, memory: Arena, fault: Fault) -> PoplarError:
-    """The error to raise for a fault: it names vertex, tile, compute set, and the user's line."""
+    """The error to raise for a fault: it names vertex, tile, replica, compute set, and the user's line."""
     codelet = executable.codelets[fault.codelet].typed
     names = executable.vertex_names
     file, line, _ = names.locations[int(names.location[fault.vertex])]
     what, compute_set = _what(fault, codelet, executable, memory), executable.steps[fault.step].name
     made = f"; {executable.compute_set_made(compute_set)}" if fault.code == FaultCode.WORKER_RACE else ""
+    of_replica = f" of replica {fault.replica}" if executable.replicas > 1 else ""
     return KINDS[FaultCode(fault.code)](
         f"{device_code(codelet, fault.where, what)}\n"
-        f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
+        f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])}{of_replica} in compute set "
         f"{compute_set!r}, added at {file}:{line}{made}"
     )
 

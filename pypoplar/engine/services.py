@@ -35,6 +35,7 @@ class Services:
     executable: Executable
     state: EngineState
     streams: HostStreams
+    replica: int = 0
     stream_out: TextIO | None = None
     remotes: dict[int, RemoteRows] = field(factory=dict)
     host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
@@ -65,8 +66,8 @@ class Services:
                 self._do_remote_read(service)
             case ServiceKind.REMOTE_WRITE:
                 self._do_remote_write(service)
-            case ServiceKind.PRINTS:
-                raise AssertionError("prints are written by whoever runs the program: see writes_prints")
+            case ServiceKind.PRINTS | ServiceKind.AGREE | ServiceKind.EXCHANGE:
+                raise AssertionError("whoever runs the program does this: see writes_prints, and the crew of replicas")
             case _:
                 assert_never(kind)
 
@@ -76,7 +77,8 @@ class Services:
 
     def write_prints(self, prints: list[DebugRecord]) -> None:
         """Write what vertices have printed."""
-        write_prints(prints, self.executable.vertex_names.tile, self.print_stream())
+        whose = f"replica {self.replica}, " if self.executable.replicas > 1 else ""
+        write_prints(prints, self.executable.vertex_names.tile, self.print_stream(), whose)
 
     def _tensor(self, service: Mapping[str, Any]) -> AnyArray:
         return self.streams.array(service["stream"]).reshape(service["shape"])
@@ -89,7 +91,8 @@ class Services:
         self.print_stream().write(text + "\n")
 
     def _do_print(self, service: Mapping[str, Any]) -> None:
-        title = f"{service['title']}: " if service["title"] else ""
+        whose = f"replica {self.replica}, " if self.executable.replicas > 1 else ""
+        title = f"{whose}{service['title']}: " if service["title"] else whose
         self._print(title + format_tensor(self._tensor(service)))
 
     def _error(self, service: Mapping[str, Any]) -> ApplicationRuntimeError:

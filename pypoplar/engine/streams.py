@@ -106,7 +106,7 @@ def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
     return UnknownHandle(f"no {kind} is called {name!r}{nearest(name, known, listed)}")
 
 
-def _check_callback(name: str, callback: Callback) -> None:
+def check_callback(name: str, callback: Callback) -> None:
     """Raise `StreamConnectionError` unless a callback can be called as it will be."""
     if isinstance(callback, StreamCallback):
         for method, *arguments in (("prefetch", "chunk"), ("fetch", "chunk"), ("complete",), ("invalidatePrefetched",)):
@@ -205,7 +205,7 @@ class HostStreams:
     def connect_callback(self, name: str, callback: Callback) -> None:
         """Connect a callback: see `Engine.connectStreamToCallback`."""
         number = self.find(name)
-        _check_callback(name, callback)
+        check_callback(name, callback)
         self._invalidate(number)
         self._callbacks[number] = callback
         self._chunks[number] = 0

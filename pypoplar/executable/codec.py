@@ -34,6 +34,7 @@ from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
+from pypoplar.executable.replication import Replication
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
@@ -53,6 +54,7 @@ PARTS: tuple[type, ...] = (
     Moves,
     NamedExchange,
     RemotePlan,
+    Replication,
     StaticStep,
     StreamPlan,
     TileMemory,
@@ -74,6 +76,12 @@ def fields_of(part: type) -> dict[str, Any]:
     """The fields of a class of `PARTS` with their declared types."""
     hints = get_type_hints(part)
     return {declared.name: hints[declared.name] for declared in attrs.fields(part)}
+
+
+@functools.cache
+def left_out(part: type) -> frozenset[str]:
+    """The fields of a class of `PARTS` that files leave out where they are None: those for which that is the default."""
+    return frozenset(declared.name for declared in attrs.fields(part) if declared.default is None)
 
 
 def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
@@ -104,7 +112,8 @@ class Packer:
         if kind == tuple[str, ...]:
             return self._once(value, lambda: self._text(value))
         if kind in PARTS:
-            return {name: self.pack(getattr(value, name), of, path_to(path, name)) for name, of in fields_of(kind).items()}
+            stored = {name: of for name, of in fields_of(kind).items() if self._is_told(value, kind, name)}
+            return {name: self.pack(getattr(value, name), of, path_to(path, name)) for name, of in stored.items()}
         if kind in OWN_FORM:
             return value.to_json()
         if get_origin(kind) in (list, tuple):
@@ -112,6 +121,10 @@ class Packer:
         if get_origin(kind) is Mapping:
             return {name: self.pack(entry, get_args(kind)[1], path) for name, entry in value.items()}
         return plain(value) if kind is Any else kind(value)
+
+    @staticmethod
+    def _is_told(value: Any, kind: type, name: str) -> bool:
+        return name not in left_out(kind) or getattr(value, name) is not None
 
     def _once(self, value: object, make: Any) -> Any:
         if id(value) not in self._seen:
@@ -190,7 +203,7 @@ class Unpacker:
 
     def _part(self, tree: Any, kind: type, path: str, where: str) -> Any:
         claim_kind(tree, dict, where)
-        declared = fields_of(kind)
+        declared = {name: of for name, of in fields_of(kind).items() if name in tree or name not in left_out(kind)}
         for problem, names in (("lacks", declared.keys() - tree.keys()), ("has surplus", tree.keys() - declared.keys())):
             claim(not names, f"{where or 'the executable'} {problem} {', '.join(sorted(names))}")
         values = {name: self.unpack(tree[name], of, path_to(path, name), path_to(where, name)) for name, of in declared.items()}

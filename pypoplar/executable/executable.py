@@ -24,6 +24,7 @@ from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
+from pypoplar.executable.replication import Replication
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
@@ -86,6 +87,7 @@ class Executable:
     touch_bytes: int  # that the marks of `Touches` take
     touches: Touches | None
     cost: CostFacts | None = None  # of one that is priced and never run
+    replication: Replication | None = None  # where there are several replicas; all else is of one of them
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -98,6 +100,11 @@ class Executable:
     def mode(self) -> str:
         """What engines do with it: "run", or "cost" for one that is priced without running it."""
         return "run" if self.cost is None else "cost"
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas run the program."""
+        return 1 if self.replication is None else self.replication.factor
 
     @property
     def layout(self) -> MemoryLayout:

@@ -32,7 +32,7 @@ from pypoplar.graph.operands import check_writeable
 from pypoplar.graph.ordering import simplified, sorted_contiguous_regions, unbroadcast
 from pypoplar.graph.runnable import Programs, Runnable
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.tiles import Tiles
+from pypoplar.graph.tiles import CREATED, DividedTiles, GraphReplicas, NonReplicatedTensor, Tiles, check_factor, part_of
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
@@ -85,14 +85,14 @@ class Graph(ShownInNotebooks):
     target:
         The machine to build for, or a device, whose target is taken.
     replication_factor:
-        Copies of the graph that run side by side; only 1 is possible.
+        Copies of the graph that run side by side, each on its share of the target's IPUs: `getTarget` is then of one replica.
 
     Raises
     ------
     PoplarTypeError
         If `target` is neither a `Target` nor a `Device`.
-    MissingFeature
-        For a replication factor above 1.
+    InvalidOption
+        If the target's IPUs cannot be divided into so many replicas.
 
     Examples
     --------
@@ -118,9 +118,9 @@ class Graph(ShownInNotebooks):
             raise PoplarTypeError(
                 f"a graph is made for a Target or a Device, got {target!r}; write Graph(IPUModel().createDevice())"
             )
-        if replication_factor != 1:
-            raise MissingFeature(f"pypoplar has no replicated graphs; the replication factor is 1, got {replication_factor!r}")
-        self._tiles = Tiles(target)
+        self._replicas = GraphReplicas.of(target, replication_factor)
+        self._replication = self._replicas.factor
+        self._tiles = self._replicas.tiles
         self._locations = LocationTable()
         self._variables = Variables(self, self._locations)
         self._mapping = MappingTable(self._variables)
@@ -168,12 +168,75 @@ class Graph(ShownInNotebooks):
         """The graph of all tiles, of which a virtual graph sees some; a graph that is not virtual gives itself."""
         return self._variables.graph
 
+    @public
+    def createReplicatedGraph(self, replicationFactor: int) -> Graph:
+        """Divide the graph's IPUs into replicas of equal size: what is added to the graph that is returned exists in each.
+
+        pypoplar has nothing beside the replicas: all variables, vertices and programs belong to the graph that is returned. Where
+        the graph has a replication factor of its own, both factors multiply.
+
+        Parameters
+        ----------
+        replicationFactor:
+            How many replicas each of this graph has.
+
+        Returns
+        -------
+        Graph
+            The graph of a replica; its target is that of one.
+
+        Raises
+        ------
+        InvalidOption
+            If the graph's IPUs cannot be divided so.
+        PoplarTypeError
+            If the factor is no whole number.
+        MissingFeature
+            If the graph is a virtual one, has been divided already, or has variables or compute sets.
+        """
+        count = check_factor(replicationFactor, f"the factor of {CREATED}")
+        whole, replicas = self._variables.graph, self._replicas
+        if self is not whole:
+            raise MissingFeature(f"{CREATED} divides a top-level graph; this one sees a part of it")
+        if self._tiles is not replicas.tiles:
+            raise MissingFeature(f"{CREATED}: the graph has been divided into {replicas.within} replicas already")
+        if self._variables.names or self._vertices.set_names:
+            raise MissingFeature(
+                f"{CREATED} takes a graph without variables and compute sets: pypoplar has nothing beside the replicas"
+            )
+        replicated = Graph.__new__(Graph)
+        replicated.__dict__.update(self.__dict__)
+        replicas.tiles = replicated._tiles = Tiles(part_of(self.getTarget(), count, CREATED))
+        replicas.within, replicated._replication = count, replicas.factor * count
+        whole._tiles = DividedTiles(self.getTarget())
+        return replicated
+
     def getReplicationFactor(self) -> int:
-        """The number of replicas of the graph, which is always 1."""
-        return 1
+        """The number of replicas of the graph, those of the graph of which it was made included."""
+        return self._replication
+
+    def getNonReplicatedTensor(self, tensor: Tensor) -> NonReplicatedTensor:
+        """A tensor of all replicas, with the replica's number as a first dimension.
+
+        Parameters
+        ----------
+        tensor:
+            A tensor of this graph.
+
+        Returns
+        -------
+        NonReplicatedTensor
+            What `createHostWrite` and `createHostRead` take: the host writes values for each replica.
+
+        Raises
+        ------
+        PoplarTypeError
+            If the tensor is of another graph.
+        """
+        return NonReplicatedTensor(self._own(tensor), self._replicas.count)
 
     def addReplicationIndexConstant(self, name: str = "") -> Tensor:
-        """A constant with the number of the replica: 0.
+        """A constant with the number of the replica, from 0: the one thing in which replicas differ from the start.
 
         Parameters
         ----------
@@ -183,9 +246,12 @@ class Graph(ShownInNotebooks):
         Returns
         -------
         Tensor
-            UNSIGNED_INT, a scalar without a tile, which holds 0.
+            UNSIGNED_INT, a scalar without a tile.
         """
-        return self.addConstant(UNSIGNED_INT, [], 0, name or "replicationIndex")
+        constant = self.addConstant(UNSIGNED_INT, [], 0, name or "replicationIndex")
+        if self._replicas.count > 1:
+            self._replicas.index.append(constant.variable_numbers()[0])
+        return constant
 
     def trace(self, name: str) -> AbstractContextManager[None]:
         """Put ``layer/`` before the debug names given inside ``with graph.trace("layer"):``.
@@ -465,6 +531,8 @@ class Graph(ShownInNotebooks):
         """
         if not self.isConstant(tensor):
             raise PoplarTypeError(f"{tensor._described()} is not a constant: its values are known when the program runs")
+        if not set(self._replicas.index).isdisjoint(tensor.variable_numbers()):
+            raise PoplarTypeError(f"{tensor._described()} is the number of the replica: each has another value")
         values = np.empty(tensor._shape, tensor._type.dtype)
         ids = tensor._ids()
         for number in tensor.variable_numbers():
@@ -1097,7 +1165,7 @@ class Graph(ShownInNotebooks):
         numElements:
             Elements of one transfer, 128 MB at most.
         mode:
-            What replicas would receive; there is one.
+            What replicas receive, each its own chunks or all the same.
         options:
             ``splitLimit`` and ``bufferingDepth`` as in Poplar, whole numbers that change nothing here.
 
@@ -1241,7 +1309,7 @@ class Graph(ShownInNotebooks):
             raise PoplarTypeError(f"addFunction takes a program, got {program!r}")
         return self._host.add_function(program.taken(), caller_location())
 
-    def createHostWrite(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
+    def createHostWrite(self, handle: str, tensor: Tensor | NonReplicatedTensor, rearrangeOnHost: bool = False) -> None:
         """Let `Engine.writeTensor` write a tensor under this name.
 
         Parameters
@@ -1249,7 +1317,8 @@ class Graph(ShownInNotebooks):
         handle:
             The name, unique among those of host writes.
         tensor:
-            A tensor of this graph.
+            A tensor of this graph: the host writes the same values to all replicas; or what `getNonReplicatedTensor` gave: it
+            writes other values to each.
         rearrangeOnHost:
             Changes nothing here.
 
@@ -1262,10 +1331,13 @@ class Graph(ShownInNotebooks):
         PoplarTypeError
             If the tensor is of another graph.
         """
-        check_writeable(self._own(tensor), "the host cannot write to")
-        self._host.add_handle("host write", handle, tensor, caller_location())
+        written = self._own(tensor.tensor if isinstance(tensor, NonReplicatedTensor) else tensor)
+        check_writeable(written, "the host cannot write to")
+        self._host.add_handle("host write", handle, written, caller_location())
+        if isinstance(tensor, NonReplicatedTensor):
+            self._replicas.parted.add(handle)
 
-    def createHostRead(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
+    def createHostRead(self, handle: str, tensor: Tensor | NonReplicatedTensor, rearrangeOnHost: bool = False) -> None:
         """Let `Engine.readTensor` read a tensor under this name.
 
         Parameters
@@ -1273,7 +1345,7 @@ class Graph(ShownInNotebooks):
         handle:
             The name, unique among those of host reads.
         tensor:
-            A tensor of this graph.
+            A tensor of this graph, or what `getNonReplicatedTensor` gave; the host reads those of all replicas either way.
         rearrangeOnHost:
             Changes nothing here.
 
@@ -1284,11 +1356,16 @@ class Graph(ShownInNotebooks):
         PoplarTypeError
             If the tensor is of another graph.
         """
-        self._host.add_handle("host read", handle, self._own(tensor), caller_location())
+        read = self._own(tensor.tensor if isinstance(tensor, NonReplicatedTensor) else tensor)
+        self._host.add_handle("host read", handle, read, caller_location())
 
     def host(self) -> HostConnections:
         """The tables of streams, handles and functions, which the compiler reads (not part of Poplar)."""
         return self._host
+
+    def replicas(self) -> GraphReplicas:
+        """What the graph's replicas have, which the compiler reads (not part of Poplar)."""
+        return self._replicas
 
     # -- for the compiler, and where memory is short ---------------------------------------------------------------------------
 
@@ -1336,9 +1413,10 @@ class Graph(ShownInNotebooks):
 
     def freeze(self) -> FrozenGraph:
         """The graph as flat arrays, which later changes do not touch; a virtual graph gives the whole of which it is a part."""
-        whole = self.getTopLevelGraph().getTarget()
         check_estimators(self._estimators, self._registry)
-        return freeze(whole, self._variables, self._mapping, self._vertices, self._registry.codelets, self._estimators)
+        return freeze(
+            self._replicas.tiles.target, self._variables, self._mapping, self._vertices, self._registry.codelets, self._estimators
+        )
 
     def holdings(self) -> Holdings:
         """The sizes of the graph's tables, and which modules most vertices are of (not part of Poplar).

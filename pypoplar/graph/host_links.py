@@ -24,14 +24,14 @@ TRANSFER_LIMIT = 128 * 1024 * 1024  # bytes of one transfer
 
 
 class ReplicatedStreamMode(Enum):
-    """What replicas of a graph receive; there is one replica here, so both mean the same.
+    """What replicas of a graph receive from a stream.
 
     Attributes
     ----------
     REPLICATE:
-        Each its own data.
+        Each its own chunks.
     BROADCAST:
-        All the same data.
+        All the same chunks.
     """
 
     REPLICATE = "REPLICATE"
@@ -75,7 +75,7 @@ class DataStream:
         return self._type
 
     def replicatedMode(self) -> ReplicatedStreamMode:
-        """What replicas of the graph would receive; there is only one."""
+        """What replicas of the graph receive: each its own chunks, or all the same."""
         return self._mode
 
     def __repr__(self) -> str:

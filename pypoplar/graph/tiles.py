@@ -1,22 +1,26 @@
-"""The tiles that a graph sees: all of its target's, or those of a virtual graph, numbered from 0."""
+"""The tiles that a graph sees: all of its target's, or those of a virtual graph, numbered from 0; and those of its replicas."""
 
 from __future__ import annotations
 
 import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
-from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
+from pypoplar.errors import InvalidOption, InvalidTileMapping, MissingFeature, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
+from pypoplar.types import ElementType
+
+CREATED = "createReplicatedGraph"
 
 
 class Tiles:
@@ -186,3 +190,116 @@ def _listed(intervals: Any, tile: Any, described: str) -> Sequence[Any]:
             f"{intervals!r}; write [[(0, 4)], [(4, 8)]] for tiles 0 and 1, or {{tile: [(0, 4)]}}"
         )
     return (intervals,) if isinstance(intervals, Interval) else tuple(intervals)
+
+
+@define(eq=False)
+class GraphReplicas:
+    """What all views of a graph know of its replicas.
+
+    The top-level graph is there `factor` times. `createReplicatedGraph` divides each of these again, `within` times; then all that
+    there is belongs to the graph that it made.
+    """
+
+    tiles: Tiles  # of one replica
+    factor: int = 1
+    within: int = 1
+    index: list[int] = field(factory=list)  # constants that hold the replica's number, by number
+    parted: set[str] = field(factory=set)  # host writes that have values for each replica
+
+    @property
+    def count(self) -> int:
+        """How many replicas there are in all."""
+        return self.factor * self.within
+
+    @staticmethod
+    def of(target: Target, factor: object) -> GraphReplicas:
+        """The replicas of a top-level graph on a device that has all their IPUs."""
+        count = check_factor(factor, "the replication factor of a Graph")
+        return GraphReplicas(Tiles(part_of(target, count, f"Graph(target, {count})")), count)
+
+
+@frozen
+class NonReplicatedTensor:
+    """A tensor of all replicas, made by `Graph.getNonReplicatedTensor`: the replica's number is its first dimension.
+
+    It is for `Graph.createHostWrite` and `Graph.createHostRead`.
+
+    Attributes
+    ----------
+    tensor:
+        The tensor of each replica.
+    replicas:
+        How many there are.
+    """
+
+    tensor: Tensor
+    replicas: int
+
+    def shape(self) -> tuple[int, ...]:
+        """The number of replicas, and the shape of the tensor of each."""
+        return (self.replicas, *self.tensor.shape())
+
+    def rank(self) -> int:
+        """One more than that of the tensor of each replica."""
+        return 1 + self.tensor.rank()
+
+    def numElements(self) -> int:
+        """The elements of all replicas together."""
+        return self.replicas * self.tensor.numElements()
+
+    def elementType(self) -> ElementType:
+        """The type of the elements, the same for all replicas."""
+        return self.tensor.elementType()
+
+
+class DividedTiles(Tiles):
+    """The tiles of a graph that `createReplicatedGraph` has divided: nothing is mapped to them any more but through replicas."""
+
+    __slots__ = ()
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.numbers = None
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """Refuse to be counted: whoever asks is about to place something."""
+        self._refuse("a tensor")
+
+    def check(self, tile: Any, what: str) -> int:
+        """Refuse to place something on a tile of the whole graph."""
+        self._refuse(what)
+
+    def check_many(self, tiles: Any, count: int, what: str) -> Int64s:
+        """Refuse to place things on tiles of the whole graph."""
+        self._refuse(what)
+
+    @staticmethod
+    def _refuse(what: str) -> NoReturn:
+        raise MissingFeature(
+            f"tile for {what}: the graph has been divided by {CREATED}, and pypoplar has nothing beside its replicas; "
+            "build with the graph that it gave"
+        )
+
+
+def check_factor(factor: object, what: str) -> int:
+    """A number of replicas; `PoplarTypeError` unless it is a whole number, `InvalidOption` for less than 1."""
+    try:
+        if isinstance(factor, bool):
+            raise TypeError
+        count = operator.index(factor)  # type: ignore[arg-type]
+    except TypeError:
+        raise PoplarTypeError(f"{what} is a whole number, got {factor!r}") from None
+    if count < 1:
+        raise InvalidOption(f"{what} is at least 1, got {count}")
+    return count
+
+
+def part_of(target: Target, count: int, what: str) -> Target:
+    """The target of one of `count` replicas, of equal numbers of IPUs."""
+    ipus = target.getNumIPUs()
+    if count > ipus:
+        raise InvalidOption(f"{what}: {count} replicas need {count} IPUs at least, the target has {ipus}")
+    if ipus % count:
+        raise InvalidOption(f"{what}: {ipus} IPUs cannot be divided into {count} replicas of equal size")
+    return target if count == 1 else target.evolve(num_ipus=ipus // count)

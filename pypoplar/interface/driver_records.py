@@ -90,6 +90,22 @@ class Event(Layout):
     CYCLES = auto()
 
 
+class BranchLogHead(Layout):
+    """The beginning of the log of values by which a replica has decided what runs next, since it has met others."""
+
+    COUNT = auto()  # of entries
+    LIMIT = auto()  # of entries for which there is room
+    FULL = auto()  # 1: what came later is not logged
+
+
+class Branch(Layout):
+    """A row that decided by a value, several times in a row by the same."""
+
+    ROW = auto()
+    VALUE = auto()
+    TIMES = auto()
+
+
 class Phase(Layout):
     """Columns of a compute set's moves, in the order in which they are done; `NOTHING` for none."""
 
@@ -105,6 +121,8 @@ FAULT_WORDS = whole_lines(FaultRecord)
 STREAM_WORDS = words(Stream)
 EVENT_HEAD_WORDS = words(EventLogHead)
 EVENT_WORDS = words(Event)
+BRANCH_HEAD_WORDS = words(BranchLogHead)
+BRANCH_WORDS = words(Branch)
 PHASES = words(Phase)
 
 # In the place of the slowest tile's cycles.

@@ -94,6 +94,7 @@ class Slot(Layout):
     BLOCKS = auto()  # [threads, BLOCK_WORDS]: rows of `VertexCount`; 0 where executions of blocks are not counted
     SLOWEST = auto()  # [threads, COMPUTE_COUNT] of `Slowest`, the same
     EVENTS = auto()  # a log of executed steps, or 0: `EventLogHead`, then `Event` by `Event`
+    BRANCHES = auto()  # a log of what branches decided by, or 0: `BranchLogHead`, then `Branch` by `Branch`
     # Numbers.
     WORKERS = auto()
     SLOTS_WORDS = auto()

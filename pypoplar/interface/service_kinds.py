@@ -10,8 +10,10 @@ class ServiceKind(StrEnum):
     """Kinds of services. A service is a mapping with its ``"kind"`` and the details that `DETAILS` names."""
 
     ABORT = "abort"
+    AGREE = "agree"
     CALLBACK = "callback"
     ERROR = "error"
+    EXCHANGE = "exchange"
     HOST_FUNCTION = "host_function"
     JUDGE = "judge"
     PRINT = "print"
@@ -24,8 +26,10 @@ class ServiceKind(StrEnum):
 
 DETAILS: Mapping[ServiceKind, frozenset[str]] = {
     ServiceKind.ABORT: frozenset({"message", "location"}),
+    ServiceKind.AGREE: frozenset({"stream", "name", "location"}),  # replicas must have one value
     ServiceKind.CALLBACK: frozenset({"stream"}),
     ServiceKind.ERROR: frozenset({"message", "location", "stream", "shape"}),
+    ServiceKind.EXCHANGE: frozenset({"sent", "received", "receivers", "step", "name", "location"}),  # between replicas
     ServiceKind.HOST_FUNCTION: frozenset({"name", "inputs", "outputs"}),
     ServiceKind.JUDGE: frozenset({"compute", "name"}),
     ServiceKind.PRINT: frozenset({"title", "stream", "shape"}),
@@ -36,6 +40,10 @@ DETAILS: Mapping[ServiceKind, frozenset[str]] = {
     ServiceKind.UNDEFINED: frozenset({"stream"}),
 }
 """What each kind is told; a name means the same in all of them."""
+
+
+MEETINGS = frozenset({ServiceKind.AGREE, ServiceKind.EXCHANGE})
+"""Services that replicas do together, once all have come to them."""
 
 
 def service_of(kind: ServiceKind, **details: object) -> dict[str, object]:

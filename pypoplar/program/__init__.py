@@ -25,6 +25,7 @@ from pypoplar.program.floating_point import SetFloatingPointBehaviour as SetFloa
 from pypoplar.program.floating_point import SetStochasticRounding as SetStochasticRounding
 from pypoplar.program.loops import Repeat, RepeatWhileFalse, RepeatWhileTrue
 from pypoplar.program.messages import Abort, AbortOnCondition, ErrorProgram, PrintTensor
+from pypoplar.program.replicating import AssumeEqualAcrossReplicas, CrossReplicaCopy
 from pypoplar.program.seeds import SetSeed as SetSeed
 from pypoplar.program.seeds import setSeed
 from pypoplar.program.sequence import Sequence
@@ -33,8 +34,10 @@ from pypoplar.program.synchronisation import Sync, SyncType
 __all__ = [
     "Abort",
     "AbortOnCondition",
+    "AssumeEqualAcrossReplicas",
     "Call",
     "Copy",
+    "CrossReplicaCopy",
     "ErrorProgram",
     "Execute",
     "FloatingPointBehaviour",

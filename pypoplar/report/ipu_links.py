@@ -88,7 +88,7 @@ def _ports(report: Report) -> dict[int, tuple[Int64s, Int64s]]:
     """By step what each tile sends to other IPUs and receives from them in an execution."""
     target = report.compilation.target
     ports: dict[int, tuple[Int64s, Int64s]] = {}
-    for exchange in report.compilation.exchanges:
+    for exchange in _within_replicas(report):
         across: Bools = exchange.source // target.tilesPerIpu != exchange.destination // target.tilesPerIpu
         sent, received = (
             np.bincount(ends[across], weights=exchange.bytes[across], minlength=target.numTiles).astype(np.int64)
@@ -99,12 +99,17 @@ def _ports(report: Report) -> dict[int, tuple[Int64s, Int64s]]:
     return ports
 
 
+def _within_replicas(report: Report) -> list[ExchangeReport]:
+    """The exchanges whose tiles are those of one replica."""
+    return [exchange for exchange in report.compilation.exchanges if exchange.phase != "replicas"]
+
+
 def crossings(report: Report) -> list[Crossing]:
     """By step: copies that go together are one exchange."""
     steps, target = numbered_steps(report.execution), report.compilation.target
     names: dict[int, str] = {}
     sums: dict[int, Int64s] = {}
-    for exchange in report.compilation.exchanges:
+    for exchange in _within_replicas(report):
         bytes = bytes_between(exchange, steps.get(exchange.step), target.tilesPerIpu, target.numIPUs)
         sums[exchange.step] = sums[exchange.step] + bytes if exchange.step in sums else bytes
         names.setdefault(exchange.step, exchange.name)

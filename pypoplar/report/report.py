@@ -99,7 +99,7 @@ class ReportTarget:
     architecture:
         That of its chips: "ipu1", "ipu2" or "cpu".
     numIPUs:
-        The number of IPUs.
+        The number of IPUs, of one replica.
     tilesPerIpu:
         Tiles of each IPU.
     bytesPerTile:
@@ -109,7 +109,7 @@ class ReportTarget:
     numWorkerContexts:
         Worker threads of a tile.
     numReplicas:
-        1.
+        How many replicas there are; all else is of one of them.
     system:
         The name of the preset: "bow".
     peak_flops_per_cycle:
@@ -217,7 +217,8 @@ class ExchangeReport:
     name:
         The debug name of the compute set or copy.
     phase:
-        "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles.
+        "before" or "after" a compute set, "copy", "stream" where the order of a stream is not that of the tiles, or "replicas":
+        what tiles receive then comes from the tiles of another replica.
     step:
         The number of the static step.
     source:

@@ -10,7 +10,7 @@ from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval
 from pypoplar.device import IPUModel
-from pypoplar.errors import MissingFeature, PoplarTypeError, TensorShapeError, TensorWriteError, TypeNotSupportedError
+from pypoplar.errors import PoplarTypeError, TensorShapeError, TensorWriteError, TypeNotSupportedError
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.views import concat, stack
@@ -36,8 +36,6 @@ def test_a_graph_takes_a_device_or_a_target():
     assert Graph(device, 1).getReplicationFactor() == 1
     with pytest.raises(PoplarTypeError):
         Graph("tiny")
-    with pytest.raises(MissingFeature, match="replication factor"):
-        Graph(device, 2)
 
 
 def test_names_are_readable_and_unique(graph):

@@ -16,7 +16,7 @@ LEAST: Mapping[int, str] = {  # of all others it is 0
         computes.moves computes.result_tile computes.estimate computes.flops tree.step COMPUTE-BEFORE COMPUTE-AFTER
     """,
     1: "moves.bytes moves.count computes.group_count lives.range_begin touches.edge_width touches.home_width",
-    2: "moves.source_list-count moves.target_list-count",
+    2: "moves.source_list-count moves.target_list-count replication.factor",
     -ADDRESSES: "moves.source_step moves.target_step touches.run_step",
 }
 
@@ -41,6 +41,7 @@ LARGEST: Mapping[Size, str] = {
     """,
     lambda executable: 0: "touch_bytes-without-marks program-begin lives.always-times",
     lambda executable: 4: "moves.source_list-bytes moves.target_list-bytes",
+    lambda executable: 1 << 16: "replication.factor",
     lambda executable: 8: "touches.edge_width touches.home_width",
     lambda executable: (1 << 40) - 1: "computes-workers",
     lambda executable: (1 << 63) - 2: "REPEAT-TIMES",
@@ -50,7 +51,7 @@ LARGEST: Mapping[Size, str] = {
         image.tile vertex_names.tile exchanges.messages.source exchanges.messages.destination moves.tile computes.buffer_tile
         exchanges.shares.messages.source exchanges.shares.messages.destination
         computes.active_tile computes.result_tile lives.tile BRANCH-TILE UNLESS_EQUAL-TILE ELAPSED-TILE CLOCK-TILE touches.edge_tile
-        touches.home_tile
+        touches.home_tile replication.index
     """,
     lambda executable: executable.target.getNumIPUs() - 1: "moves.source_ipu moves.target_ipu",
     lambda executable: executable.target.getBytesPerTile(): "memory",
@@ -63,11 +64,11 @@ LARGEST: Mapping[Size, str] = {
     lambda executable: len(executable.exchanges) - 1: "steps.exchange",
     lambda executable: len(executable.steps): "lives.range_end",
     lambda executable: len(executable.steps) - 1: """
-        tree.step MOVE-STEP STREAM_IN-STEP STREAM_OUT-STEP SYNC-STEP COMPUTE-BEFORE COMPUTE-STEP COMPUTE-AFTER
+        tree.step MOVE-STEP STREAM_IN-STEP STREAM_OUT-STEP SYNC-STEP COMPUTE-BEFORE COMPUTE-STEP COMPUTE-AFTER services.step
     """,
     lambda executable: len(executable.streams) - 1: """
         handles.stream services.stream services.offsets services.inputs services.outputs STREAM_IN-STREAM STREAM_OUT-STREAM
-        entry_streams
+        entry_streams services.sent services.received replication.broadcast
     """,
     lambda executable: len(executable.remotes) - 1: "services.buffer",
     lambda executable: len(executable.services) - 1: "SERVICE-SERVICE CALLBACK-SERVICE",
@@ -80,7 +81,7 @@ LARGEST: Mapping[Size, str] = {
     lambda executable: executable.touch_bytes: "field-marks field-marks-end row-marks row-marks-end touches.edge_touch-reach",
     lambda executable: len(executable.program): "counters clocks",
     lambda executable: len(executable.program) - 1: """
-        entries REPEAT-AFTER REPEAT_END-BODY JUMP-ROW BRANCH-ROW UNLESS_EQUAL-ROW CALL-ROW
+        entries REPEAT-AFTER REPEAT_END-BODY JUMP-ROW BRANCH-ROW UNLESS_EQUAL-ROW CALL-ROW replication.branches
     """,
     lambda executable: executable.counters - 1: "REPEAT-COUNTER REPEAT_END-COUNTER",
     lambda executable: executable.clocks - 1: "STAMP-CLOCK ELAPSED-CLOCK",

@@ -12,11 +12,12 @@ from damage_of_host import OF_THE_HOST
 from damage_of_memory import OF_MEMORY
 from damage_of_moves import OF_MOVES
 from damage_of_program import OF_THE_PROGRAM
+from damage_of_replicas import OF_REPLICAS
 from damage_of_touches import OF_TOUCHES
 from executable_checks import Watch, verified
 from executable_programs import PROGRAMS
 
-DAMAGE: Damages = {**OF_MEMORY, **OF_THE_HOST, **OF_MOVES, **OF_COMPUTES, **OF_TOUCHES, **OF_THE_PROGRAM}
+DAMAGE: Damages = {**OF_MEMORY, **OF_THE_HOST, **OF_REPLICAS, **OF_MOVES, **OF_COMPUTES, **OF_TOUCHES, **OF_THE_PROGRAM}
 """What needs more than one number beyond a bound, such as others that have to fit."""
 
 

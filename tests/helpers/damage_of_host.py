@@ -128,6 +128,18 @@ def handle_of_the_rows(damaged: Opened) -> None:
     handle(stream=len(damaged.tree["streams"]) - 2, type="INT", shape=[2])(damaged)
 
 
+def exchange(**details: Any) -> Change:
+    """A service more that brings four numbers of each replica to another."""
+
+    def change(damaged: Opened) -> None:
+        stream(elements=4)(damaged)
+        stream(elements=4)(damaged)
+        ends = {"sent": last_stream, "received": lambda tree: last_stream(tree) - 1}
+        service("exchange", **{**ends, "receivers": [1, 2, 0], "step": 1, "name": "", "location": "", **details})(damaged)
+
+    return change
+
+
 OF_THE_HOST: Damages = {
     "streams.kind": on("transfers", stream(kind="sideways")),
     "streams.type": on("transfers", stream(type="BYTE")),
@@ -165,6 +177,20 @@ OF_THE_HOST: Damages = {
             ("handle", lambda tree: [lent_stream(tree)]),
         )
     },
+    **{
+        f"services.{name} {what}": on("replicated", exchange(**{name: value}))
+        for name in ("sent", "received")
+        for what, value in (
+            ("number", fractional(last_stream)),
+            ("low", -1),
+            ("high", lambda tree: last_stream(tree) + 1),
+            ("kind", users_stream),
+            ("handle", lent_stream),
+        )
+    },
+    "services.received sent": on("replicated", both(exchange(), last_stream_as(type="FLOAT"))),
+    "services.receivers": on("replicated", exchange(receivers=[0, 2, 1])),
+    "services.step number": on("replicated", exchange(step=1.0)),
     "services.buffer number": on("transfers", remote(buffer=False)),
     "services.buffer type": on("transfers", both(remote(), last_stream_as(type="INT"))),
     "services.offsets number": on("transfers", remote(offsets=2.0)),

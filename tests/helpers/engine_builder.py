@@ -65,19 +65,20 @@ class Enter(Vertex):
         self.log[self.log[0]] = self.number
 
 
-def tiny(tiles: int = 16, timing: str = "model") -> Device:
-    """A device of so many tiles."""
+def tiny(tiles: int = 16, timing: str = "model", ipus: int = 1) -> Device:
+    """A device of so many tiles on each IPU."""
     model = IPUModel("tiny", timing)
     model.tilesPerIPU = tiles
+    model.numIPUs = ipus
     return model.createDevice()
 
 
 class Bench:
     """A graph whose variables have values after `load`, and can be read by name."""
 
-    def __init__(self, device: Device | None = None) -> None:
-        self.device = device or tiny()
-        self.graph = Graph(self.device)
+    def __init__(self, device: Device | None = None, replicas: int = 1) -> None:
+        self.device = device or tiny(ipus=replicas)
+        self.graph = Graph(self.device, replicas)
 
     def variable(self, name: str, values: Any, tile: Any = 0, type: Any = None) -> Tensor:
         """A variable with initial values; `tile` is one, or one for each element of the flattened variable."""

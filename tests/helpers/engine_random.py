@@ -291,10 +291,11 @@ class RandomProgram:
         clock: bool = True,
         tiles: Row[int] | None = None,
         hidden: int = 0,
+        replicas: int = 1,
     ) -> None:
         self.random, self.device, self.codelets, self.size, self.order, self.clock = random, device, codelets, size, order, clock
-        self.tiles = tiles or range(device.getTarget().getNumTiles())
-        self.graph = Graph(device)
+        self.graph = Graph(device, replicas)
+        self.tiles = tiles or range(self.graph.getTarget().getNumTiles())
         self.variables: dict[str, Tensor] = {}
         for number, type in enumerate([*TYPES, *TYPES, *random.choices(TYPES, k=4)]):
             self._variable(f"v{number}", type)

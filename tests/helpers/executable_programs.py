@@ -25,6 +25,7 @@ from pypoplar import (
     MultiVertex,
     Output,
     Record,
+    ReplicatedStreamMode,
     SupervisorVertex,
     SyncType,
     Tensor,
@@ -44,8 +45,10 @@ from pypoplar import (
 )
 from pypoplar.program import (
     AbortOnCondition,
+    AssumeEqualAcrossReplicas,
     Call,
     Copy,
+    CrossReplicaCopy,
     ErrorProgram,
     Execute,
     If,
@@ -427,9 +430,40 @@ def priced() -> Executable:
     return compileGraph(graph, program, mode="cost", assumptions=assumptions)
 
 
+def replicated() -> Executable:
+    """Replicas that exchange tensors, with a stream that brings all the same, and values of each that the host writes."""
+    model = IPUModel("tiny")
+    model.numIPUs = 3
+    graph = Graph(model.createDevice().getTarget(), 3)
+    index = graph.addReplicationIndexConstant()
+    x = graph.addVariable(INT, [4], "x")
+    for tile, tensor in ((3, index), (15, x)):
+        graph.setTileMapping(tensor, tile)
+    graph.createHostWrite("x", graph.getNonReplicatedTensor(x))
+    graph.createHostRead("x", x)
+    graph.createHostRead("index", index)
+    stream = graph.addHostToDeviceFIFO("in", INT, 4, ReplicatedStreamMode.BROADCAST)
+    swap = CrossReplicaCopy(x, x, {0: 1, 1: 2, 2: 0}, "swap")
+    program = Sequence(AssumeEqualAcrossReplicas(x[3]), If(x[3], Copy(stream, x), Sequence()), swap)
+    return compileGraph(graph, program)
+
+
 PROGRAMS = {
     program.__name__: functools.cache(program)
-    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records, demands, priced)
+    for program in (
+        transfers,
+        vertices,
+        shuffled,
+        control,
+        judged,
+        several_ipus,
+        nothing,
+        in_place,
+        records,
+        demands,
+        priced,
+        replicated,
+    )
 }
 
 RUN = [name for name in PROGRAMS if name != "priced"]  # those that are there to be run

@@ -31,9 +31,14 @@ def ramp(type_name: str, size: int, first: int = 0) -> Array:
 def connect(engine: Engine) -> dict[str, Array]:
     """Connect everything that the executable can be connected to; returns the arrays that it will write."""
     outputs = {}
-    for stream in engine.executable.streams:
+    replicas, replication = engine.executable.replicas, engine.executable.replication
+    broadcast = () if replication is None else replication.broadcast
+    parted = () if replication is None else replication.parted
+    for number, stream in enumerate(engine.executable.streams):
         if stream.kind != "internal":
-            array = ramp(stream.type, 2 * stream.elements)
+            own = 1 if number in broadcast else replicas
+            array = ramp(stream.type, own * 2 * stream.elements)
+            array = array if own == 1 else array.reshape(own, -1)
             engine.connectStream(stream.name, array)
             outputs[stream.name] = array
     for service in engine.executable.services:
@@ -43,7 +48,7 @@ def connect(engine: Engine) -> dict[str, Array]:
         for row in range(remote.repeats):
             engine.copyToRemoteBuffer(ramp(remote.type, remote.elements, row), remote.name, row)
     for name, handle in engine.executable.writes.items():
-        engine.writeTensor(name, ramp(handle.type, int(np.prod(handle.shape))))
+        engine.writeTensor(name, ramp(handle.type, (replicas if name in parted else 1) * int(np.prod(handle.shape))))
     return outputs
 
 

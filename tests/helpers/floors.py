@@ -50,6 +50,7 @@ FLOORS = (
     "profile",
     "engine",
     "engine.interpreter engine.native",
+    "engine.replicas",
     "engine.cost",
     "engine.engine",
     "engine.cost_engine",

@@ -212,6 +212,7 @@ def test_rows_that_are_missing_are_refused(changed):
     assert message == "slowest_vertex of step 1 has a larger least than most"
     assert "not a step that ran" in refusal(changed("UPDATE slowest_vertex SET step = 2000"))
     assert refusal(changed("UPDATE target SET replicas = 0")) == "target.replicas is 0: expected 1 to 4611686018427387903"
+    assert refusal(changed("UPDATE target SET replicas = 2")) == "target.ipus is 1: expected a multiple of the 2 replicas"
     assert refusal(changed("UPDATE tile SET always_live = NULL WHERE tile = 1")).startswith("tile.always_live is NULL in some")
 
 

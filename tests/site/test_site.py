@@ -171,7 +171,7 @@ QUESTIONS = {
     "load weights": "how-to/save-and-load",
     "how do I see exchange": "report",
     "out of memory": "how-to/out-of-memory",
-    "replicated": "not-there-yet",
+    "replicated": "how-to/several-ipus",
     "install": "install",
     "NaN": "how-to/nan",
     "race condition": "how-to/debug",

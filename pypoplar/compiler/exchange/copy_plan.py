@@ -66,6 +66,11 @@ def copy_pieces(homes: Homes, sources: ViewRuns, targets: ViewRuns) -> CopyPiece
     return _appended([_moving(cut) for cut in cuts])
 
 
+def all_pieces(homes: Homes, source: ElementRuns, target: ElementRuns) -> CopyPieces:
+    """What goes from the places of a view to those of another in other memories that are laid out alike: all of it moves."""
+    return _cut(lay_out(homes, source), lay_out(homes, target), homes, np.array([0, source.elements()]))
+
+
 def _moving(cut: CopyPieces) -> CopyPieces:
     """The pieces that do not lie where they go."""
     pieces = cut.pieces

@@ -141,7 +141,7 @@ def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[In
         outside.rows["source"] %= tiles
         outside.rows["destination"] %= tiles
         ports = int(_ports(target, outside, np.zeros(tiles, np.int64))[0].max())
-        cycles[number] = max(ports, link_cycles(target, _flows(target, outside)))
+        cycles[number] = max(ports, link_cycles(target, link_flows(target, outside)))
     return cycles, crosses
 
 
@@ -208,7 +208,7 @@ def _received_by_all(messages: Messages, member: Int64s, pair: Int64s, members: 
     return common_begin // span, common_end - common_begin
 
 
-def _flows(target: Target, messages: Messages) -> Int64s:
+def link_flows(target: Target, messages: Messages) -> Int64s:
     """int64 [IPUs, IPUs]: bytes from one to the other. What several tiles of an IPU receive crosses once."""
     ipus, per_ipu, tiles = target.getNumIPUs(), target.getTilesPerIPU(), target.getNumTiles()
     span = int((messages.offset + messages.rows["bytes"]).max()) + 1

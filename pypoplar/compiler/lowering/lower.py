@@ -28,7 +28,7 @@ from pypoplar.compiler.control.operation_tree import (
     Perform,
 )
 from pypoplar.compiler.control.stackless import Calls, answer
-from pypoplar.compiler.lowering import lower_compute, lower_control, lower_copies, lower_services
+from pypoplar.compiler.lowering import lower_compute, lower_control, lower_copies, lower_replicas, lower_services
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.part_paths import PartRows
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rule, Rules
@@ -38,7 +38,13 @@ from pypoplar.interface.opcodes import CallOperand, Opcode
 from pypoplar.program.base import Program, kind_of
 from pypoplar.program.sequence import Sequence
 
-RULES: Rules = {**lower_compute.RULES, **lower_copies.RULES, **lower_control.RULES, **lower_services.RULES}
+RULES: Rules = {
+    **lower_compute.RULES,
+    **lower_copies.RULES,
+    **lower_control.RULES,
+    **lower_services.RULES,
+    **lower_replicas.RULES,
+}
 
 
 @frozen(eq=False)

@@ -68,6 +68,7 @@ class Lowering:
     phases: PhaseTable
     merged: Sequence[MergedCopies]  # the steps of all copies
     host: HostConnections
+    replicas: int = 1
     rows: list[list[int]] = field(factory=list)
     steps: list[StaticStep] = field(factory=list)
     exchanges: list[NamedExchange] = field(factory=list)

@@ -7,19 +7,20 @@ One vertex after the other, one piece after the other. Codelets run as Python fu
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, assert_never
 
 import numpy as np
-from attrs import define, field
+from attrs import Factory, define, field
 
 from pypoplar.arrays.dtypes import Bytes
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
+from pypoplar.engine.branch_log import log_branch
 from pypoplar.engine.debug_prints import DebugRecord
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
-from pypoplar.engine.faults import Fault, left_program, unknown_operation
+from pypoplar.engine.faults import Fault, Stop, left_program, unknown_operation
 from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
@@ -82,30 +83,59 @@ def python_forms(executable: Executable) -> list[PythonForm]:
 
 @define(eq=False)
 class InterpretingRunner:
-    """Runs programs with an interpreter."""
+    """Runs programs with an interpreter: a whole run at once, or one of several replicas piece by piece."""
 
     state: EngineState
     services: Services
-    forms: list[PythonForm] = field(init=False)
+    forms: list[PythonForm] = field(default=Factory(lambda self: python_forms(self.state.executable), takes_self=True))
     prints: list[DebugRecord] = field(factory=list)
-
-    def __attrs_post_init__(self) -> None:
-        self.forms = python_forms(self.state.executable)
+    _walk: Interpreter | None = None
+    _due: Iterator[int] = field(factory=lambda: iter(()))
 
     def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
         """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
+        self.begin(entry, progress)
         try:
-            return Interpreter(self.state, self.forms, self._serve, self.prints, progress).run(entry)
+            while not (stop := self.go_on()).ends:
+                self.serve(stop.service)
+            return stop.fault
         finally:
-            self._write_prints()
+            self.finish()
 
-    def _serve(self, number: int) -> None:
+    def begin(self, entry: int, progress: Callable[[], None] | None) -> None:
+        """Let `go_on` begin at row `entry`."""
+        self._walk = Interpreter(self.state, self.forms, self.prints, progress)
+        self._due = self._walk.walk(entry)
+
+    def go_on(self) -> Stop:
+        """Run up to the next service or to the end."""
+        assert self._walk is not None
+        number = next(self._due, NOTHING)
+        return Stop(number, self._walk.fault)
+
+    def request_stop(self) -> None:
+        """Nothing: an interrupt comes where the interpreter is."""
+
+    @property
+    def clock(self) -> int:
+        """The cycles of the run, where it has come back."""
+        assert self._walk is not None
+        return self._walk.clock
+
+    def wait_until(self, cycles: int) -> None:
+        """Let time pass, where the run has come back."""
+        assert self._walk is not None
+        self._walk.wait_until(cycles)
+
+    def serve(self, number: int) -> None:
+        """Do service `number` of the executable."""
         if self.services.writes_prints(number):
-            self._write_prints()
+            self.finish()
         else:
             self.services.serve(number)
 
-    def _write_prints(self) -> None:
+    def finish(self) -> None:
+        """Write what vertices have printed so far."""
         prints = self.prints.copy()
         self.prints.clear()
         self.services.write_prints(prints)
@@ -117,7 +147,6 @@ class Interpreter:
 
     state: EngineState
     forms: list[PythonForm]
-    serve: Callable[[int], None]
     prints: list[DebugRecord]  # what vertices print is appended here
     progress: Callable[[], None] | None = None  # called after every step
     clock: int = 0  # of the tile that has come farthest
@@ -127,8 +156,12 @@ class Interpreter:
     _sequence: int = 0
     _start: int = 0  # of the running tile's vertices
 
-    def run(self, entry: int) -> Fault | None:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
-        """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
+    def wait_until(self, cycles: int) -> None:
+        """Let time pass: all tiles wait."""
+        self.clock = self._together = cycles
+
+    def walk(self, entry: int) -> Iterator[int]:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
+        """Run from row `entry` to the end, with every service that comes up; `fault` ended the program, if one did."""
         program, state = self.state.executable.program, self.state
         counters, clocks, stack = state.tables[Slot.COUNTERS], state.tables[Slot.CLOCKS], []
         shared = state.tables[Slot.SHARED]
@@ -169,10 +202,12 @@ class Interpreter:
                     pc = row[JumpOperand.ROW]
                 case Opcode.BRANCH:
                     value = self._value(row[BranchOperand.TILE], row[BranchOperand.OFFSET], row[BranchOperand.BYTES])
+                    self._log_branch(pc - 1, value)
                     pc = pc if value else row[BranchOperand.ROW]
                 case Opcode.UNLESS_EQUAL:
                     tile, offset = row[UnlessEqualOperand.TILE], row[UnlessEqualOperand.OFFSET]
                     value = self._value(tile, offset, row[UnlessEqualOperand.BYTES])
+                    self._log_branch(pc - 1, value)
                     pc = pc if value == row[UnlessEqualOperand.VALUE] else row[UnlessEqualOperand.ROW]
                 case Opcode.CALL:
                     stack.append(pc)
@@ -180,10 +215,10 @@ class Interpreter:
                 case Opcode.RETURN:
                     pc = stack.pop()
                 case Opcode.SERVICE:
-                    self.serve(row[ServiceOperand.SERVICE])
+                    yield row[ServiceOperand.SERVICE]
                 case Opcode.CALLBACK:
                     if state.rows(Slot.STREAMS, STREAM_WORDS)[row[CallbackOperand.STREAM], Stream.CALLBACK]:
-                        self.serve(row[CallbackOperand.SERVICE])
+                        yield row[CallbackOperand.SERVICE]
                 case Opcode.STAMP:
                     clocks[row[StampOperand.CLOCK]] = self.clock
                 case Opcode.ELAPSED:
@@ -201,7 +236,6 @@ class Interpreter:
             if operation in GATHERING:
                 self._together = self.clock
         shared[Shared.CLOCK] = self.clock
-        return self.fault
 
     def _superstep(self, row: list[int]) -> bool:
         """A compute set with the exchanges before and after it, and their account. False after a fault.
@@ -243,6 +277,10 @@ class Interpreter:
     def _value(self, tile: int, offset: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
         return int(self.state.memory.from_tile(tile)[offset : offset + size].view(kind)[0])
+
+    def _log_branch(self, row: int, value: int) -> None:
+        if self.state.header[Slot.BRANCHES]:
+            log_branch(self.state.tables[Slot.BRANCHES], row, value)
 
     def _move(self, number: int, chunk: Bytes | None = None) -> None:
         """A move, list by list; nothing for the move NOTHING. A stream moves a `chunk` of the host's."""

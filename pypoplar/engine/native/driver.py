@@ -27,9 +27,11 @@ from pypoplar.engine.native.header_access import (
     word_address,
 )
 from pypoplar.engine.native.memory_operations import atomic_load, atomic_store, load_i32, load_i64, load_u8, store_u8, store_u32
-from pypoplar.engine.native.unit import entry, part
+from pypoplar.engine.native.unit import entry, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, Context
 from pypoplar.interface.driver_records import (
+    BRANCH_HEAD_WORDS,
+    BRANCH_WORDS,
     EVENT_HEAD_WORDS,
     EVENT_WORDS,
     FAULT_WORDS,
@@ -37,6 +39,8 @@ from pypoplar.interface.driver_records import (
     GIVEN_UP,
     STATE_WORDS,
     STREAM_WORDS,
+    Branch,
+    BranchLogHead,
     Ending,
     Event,
     EventLogHead,
@@ -268,11 +272,36 @@ def read_value(header: int, tile: int, offset: int, size: int) -> int:
     return load_i64(place)
 
 
+@seldom
+def log_branch(log: int, row: int, value: int) -> None:
+    """Note the value by which a row decides what runs next, in the log of a replica."""
+    count = word(log, BranchLogHead.COUNT)
+    last = word_address(log, BRANCH_HEAD_WORDS + BRANCH_WORDS * (count - 1))
+    if word(log, BranchLogHead.FULL) != 0:
+        return
+    if count > 0 and word(last, Branch.ROW) == row and word(last, Branch.VALUE) == value:
+        put_word(last, Branch.TIMES, word(last, Branch.TIMES) + 1)
+    elif count == word(log, BranchLogHead.LIMIT):
+        put_word(log, BranchLogHead.FULL, 1)
+    else:
+        put_word(log, BranchLogHead.COUNT, count + 1)
+        entry = word_address(last, BRANCH_WORDS)
+        put_word(entry, Branch.ROW, row)
+        put_word(entry, Branch.VALUE, value)
+        put_word(entry, Branch.TIMES, 1)
+
+
 @part
-def share_value(header: int, thread: int, threads: int, tile: int, offset: int, size: int) -> bool:
-    """Thread 0 reads a value of a tile's memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
+def share_value(header: int, thread: int, threads: int, row: int, tile: int, offset: int, size: int) -> bool:
+    """Thread 0 reads a value of a tile's memory, by which a row of the program decides: it becomes everybody's SHARED_VALUE.
+
+    False if the program is given up.
+    """
     if thread == 0:
-        put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, tile, offset, size))
+        value = read_value(header, tile, offset, size)
+        put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, value)
+        if table(header, Slot.BRANCHES) != 0:
+            log_branch(table(header, Slot.BRANCHES), row, value)
     gather_tiles(header, thread)
     return bool(meet(header, thread, threads))
 
@@ -344,13 +373,13 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             pc = invariant_word(row, JumpOperand.ROW)
         elif code == Opcode.BRANCH:
             tile, offset = invariant_word(row, BranchOperand.TILE), invariant_word(row, BranchOperand.OFFSET)
-            if not share_value(header, thread, threads, tile, offset, invariant_word(row, BranchOperand.BYTES)):
+            if not share_value(header, thread, threads, pc - 1, tile, offset, invariant_word(row, BranchOperand.BYTES)):
                 return Ending.STOPPED
             if word(state, State.SHARED_VALUE) == 0:
                 pc = invariant_word(row, BranchOperand.ROW)
         elif code == Opcode.UNLESS_EQUAL:
             tile, offset = invariant_word(row, UnlessEqualOperand.TILE), invariant_word(row, UnlessEqualOperand.OFFSET)
-            if not share_value(header, thread, threads, tile, offset, invariant_word(row, UnlessEqualOperand.BYTES)):
+            if not share_value(header, thread, threads, pc - 1, tile, offset, invariant_word(row, UnlessEqualOperand.BYTES)):
                 return Ending.STOPPED
             if word(state, State.SHARED_VALUE) != invariant_word(row, UnlessEqualOperand.VALUE):
                 pc = invariant_word(row, UnlessEqualOperand.ROW)

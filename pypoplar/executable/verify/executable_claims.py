@@ -31,11 +31,12 @@ from pypoplar.executable.verify.named_checks import (
     check_shape,
 )
 from pypoplar.executable.verify.program_claims import verify_program
+from pypoplar.executable.verify.replication_claims import verify_replication
 from pypoplar.executable.verify.touch_claims import verify_touches
 from pypoplar.interface.layout import NOTHING
 
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
-PHASES = ("before", "after", "copy", "stream")
+PHASES = ("before", "after", "copy", "stream", "replicas")
 ACCOUNT = ("bytes_sent", "bytes_received")
 CATEGORIES = (
     "variables",
@@ -70,6 +71,8 @@ def verify(executable: Executable) -> None:
         _verify_exchange(exchange, f"exchanges[{number}]", tiles)
     for number, step in enumerate(executable.steps):
         _verify_step(executable, step, f"steps[{number}]", tiles)
+    if executable.replication is not None:
+        verify_replication(executable, executable.replication)
     verify_host(executable)
     ends = verify_moves(executable)
     verify_computes(executable, len(ends.lists))

@@ -105,6 +105,26 @@ class _Service:
         check("services.compute touches", self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
         self._number(name, self.service[name], 0, len(self.executable.computes.result_tile))
 
+    def sent(self, name: str) -> None:
+        self._stream(name, self.service[name])
+
+    def received(self, name: str) -> None:
+        """What a replica receives, as much as another one sends, which has been checked."""
+        self._stream(name, self.service[name])
+        sent, received = (self.executable.streams[self.service[end]] for end in ("sent", "received"))
+        alike = (sent.type, sent.elements) == (received.type, received.elements)
+        check("services.received sent", alike, f"{self.where}: what is sent is not what another replica receives")
+
+    def receivers(self, name: str) -> None:
+        given, count = self.service[name], self.executable.replicas
+        whole = isinstance(given, list) and all(type(number) is int for number in given)
+        others = whole and sorted(given) == list(range(count)) and all(to != replica for replica, to in enumerate(given))
+        text = f"{self.where}.{name} does not give each of {count} replicas another one"
+        check("services.receivers", others, text)
+
+    def step(self, name: str) -> None:
+        self._number(name, self.service[name], 0, len(self.executable.steps))
+
     def modifier(self, name: str) -> None:
         check("services.modifier", type(self.service[name]) is int, f"{self.where}.{name} is not a whole number")
         stream = self.executable.streams[self.service["stream"]]
@@ -151,6 +171,10 @@ CHECKS: dict[str, Callable[[_Service, str], None]] = {
     "inputs": _Service.streams,
     "outputs": _Service.streams,
     "stream": _Service.stream,
+    "sent": _Service.sent,
+    "received": _Service.received,
+    "receivers": _Service.receivers,
+    "step": _Service.step,
     "shape": _Service.shape,
     "compute": _Service.compute,
     "modifier": _Service.modifier,

@@ -142,12 +142,13 @@ class ProfileReader:
         architecture, system, timing, ipus, tiles, memory, clock, workers, replicas, loads, link = row
         claim(timing in TIMINGS, f"target.timing is {timing!r}: expected {', '.join(TIMINGS)}")
         claim_number("target.replicas", replicas, 1, ENDLESS)
+        claim(ipus % replicas == 0, f"target.ipus is {ipus}: expected a multiple of the {replicas} replicas")
         peak = dict(self.rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
         rates = {"write_bytes_per_cycle": REAL, "read_bytes_per_cycle": REAL, "sync_cycles": REAL}
         links = [HostLink(*figures) for figures in self.rows("host_link", **rates)]
         claim(len(links) < 2, f"host_link has {len(links)} rows: expected at most 1")
-        host = links[0] if links else None
-        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link, host)
+        host, own = links[0] if links else None, ipus // replicas
+        return ReportTarget(architecture, own, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link, host)
 
     def _compilation(self) -> Compilation:
         types = self.rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)

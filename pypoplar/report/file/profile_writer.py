@@ -57,7 +57,8 @@ class ProfileWriter:
 
     def _compilation(self, compilation: Compilation) -> None:
         target, graph, memory = compilation.target, compilation.graph, compilation.memory
-        machine = (target.architecture, target.system, target.timing, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
+        ipus = target.numIPUs * target.numReplicas
+        machine = (target.architecture, target.system, target.timing, ipus, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
         self._rows("target", [(*machine, *speed, target.link_bytes_per_cycle)])
         host = target.host_link

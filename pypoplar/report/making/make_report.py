@@ -57,7 +57,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
     steps = make_step_programs(executable)
     variables = _variables(executable.variable_names, executable.made_at.variables, executable.lives)
     compilation = Compilation(
-        _target(executable.target),
+        _target(executable.target, executable.replicas),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
         evolve(_categories(executable.memory, vertex_data, by_type), vertices=make_vertices_by_tile(executable)),
         programs=make_programs(executable, steps),
@@ -87,7 +87,7 @@ def _failed_run(executable: Executable, account: FailedAccount) -> FailedRun:
     return FailedRun(account.name, account.error, tuple(steps))
 
 
-def _target(target: Target) -> ReportTarget:
+def _target(target: Target, replicas: int = 1) -> ReportTarget:
     return ReportTarget(
         architecture=target.getTargetArchString(),
         numIPUs=target.getNumIPUs(),
@@ -95,6 +95,7 @@ def _target(target: Target) -> ReportTarget:
         bytesPerTile=target.getBytesPerTile(),
         clockFrequency=target.getTileClockFrequency(),
         numWorkerContexts=target.getNumWorkerContexts(),
+        numReplicas=replicas,
         system=target.getTargetSystemString(),
         timing=target.timing,
         peak_flops_per_cycle={
@@ -303,6 +304,8 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
     cycles, active = arrays.compute(number, static_step.compute) if static_step.compute >= 0 else (nothing, nothing)
     slowest, copies = slowest_cycles(static_step.exchange_cycles), static_step.rearrange_cycles
     exchange = executable.exchanges[static_step.exchange] if static_step.exchange >= 0 else None
+    later = int(account.compute_cycles[number])  # than its vertices alone would have it, or for other replicas
+    waited = 0 if static_step.compute >= 0 else later
     return Step(
         name=static_step.name,
         number=number,
@@ -310,11 +313,11 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         type=step_type(static_step),
         executions=times,
         depth=static_step.depth,
-        sync_cycles=static_step.sync_cycles * times,
+        sync_cycles=static_step.sync_cycles * times + waited,
         exchange_cycles=slowest * times,
         copy_cycles=(slowest_cycles(static_step.moving_cycles) - slowest) * times,
         global_exchange_cycles=static_step.global_exchange_cycles * times,
-        compute_cycles=int(account.compute_cycles[number]),
+        compute_cycles=later - waited,
         host_exchange_cycles=static_step.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,

@@ -101,13 +101,13 @@ def _target(target: ReportTarget) -> list[Fact]:
         fact("System", target.system or "not named", "text"),
         fact("Architecture", target.architecture, "text"),
         fact("Timing", target.timing, "text"),
-        fact("IPUs", target.numIPUs),
+        fact("IPUs", target.numIPUs * target.numReplicas),
         fact("Tiles per IPU", target.tilesPerIpu),
-        fact("Tiles", target.numTiles),
+        fact("Tiles", target.numTiles * target.numReplicas),
         fact("Replicas", target.numReplicas),
         fact("Worker threads per tile", target.numWorkerContexts),
         fact("Memory per tile", target.bytesPerTile, "bytes"),
-        fact("Memory", target.totalMemory, "bytes"),
+        fact("Memory", target.totalMemory * target.numReplicas, "bytes"),
         fact("Clock", float(target.clockFrequency), "Hz"),
     ]
 

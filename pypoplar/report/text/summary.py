@@ -80,18 +80,19 @@ def insights_section(report: Report) -> list[str]:
 
 def target_section(target: ReportTarget) -> list[str]:
     """The machine."""
+    replicas = target.numReplicas
     rows = [
-        ("Number of IPUs:", f"{target.numIPUs:,}"),
+        ("Number of IPUs:", f"{target.numIPUs * replicas:,}"),
         ("Tiles per IPU:", f"{target.tilesPerIpu:,}"),
-        ("Total Tiles:", f"{target.numTiles:,}"),
+        ("Total Tiles:", f"{target.numTiles * replicas:,}"),
         ("Memory Per-Tile:", f"{target.bytesPerTile / 1024:,.1f} kB"),
-        ("Total Memory:", f"{target.totalMemory / 1024**2:,.1f} MB"),
+        ("Total Memory:", f"{target.totalMemory * replicas / 1024**2:,.1f} MB"),
         ("Clock Speed (approx):", f"{target.clockFrequency / 1e6:,.1f} MHz"),
         ("Timing:", target.timing),
-        ("Number of Replicas:", f"{target.numReplicas:,}"),
-        ("IPUs per Replica:", f"{target.numIPUs // target.numReplicas:,}"),
-        ("Tiles per Replica:", f"{target.numTiles // target.numReplicas:,}"),
-        ("Memory per Replica:", f"{target.totalMemory / target.numReplicas / 1024**2:,.1f} MB"),
+        ("Number of Replicas:", f"{replicas:,}"),
+        ("IPUs per Replica:", f"{target.numIPUs:,}"),
+        ("Tiles per Replica:", f"{target.numTiles:,}"),
+        ("Memory per Replica:", f"{target.totalMemory / 1024**2:,.1f} MB"),
     ]
     width = max(len(label) for label, _ in rows)
     return ["Target:", *(f"  {label:<{width}}  {value}" for label, value in rows)]

@@ -1,0 +1,85 @@
+"""A replica is a state: memory, counters, clocks, generators, streams and counts of its own, of an executable that all share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Bytes, Int64s
+from pypoplar.arrays.groups import distinct, offsets
+from pypoplar.engine.division import available_processors, divide
+from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
+from pypoplar.engine.runs import Runs
+from pypoplar.engine.services import Services
+from pypoplar.engine.streams import HostStreams
+from pypoplar.executable.executable import Executable
+
+
+@frozen(eq=False)
+class Replica:
+    """What one replica has for itself."""
+
+    number: int
+    state: EngineState
+    streams: HostStreams
+    services: Services
+    runs: Runs
+
+    def initialise(self) -> None:
+        """Memory and streams as `Engine.load` leaves them."""
+        executable, memory, image = self.state.executable, self.state.memory, self.state.executable.image
+        memory.whole[:] = UNINITIALISED
+        _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
+        if executable.replication is not None:
+            for tile, offset in executable.replication.index.tolist():
+                memory.from_tile(tile)[offset : offset + 4].view(np.uint32)[0] = self.number
+        self.streams.rewind()
+
+    def restart(self) -> None:
+        """Forget what runs have done and cost, as `Engine.load` does."""
+        self.initialise()
+        self.state.restart()
+        self.runs.reset()
+
+
+def make_replicas(executable: Executable, threads: int) -> tuple[Replica, ...]:
+    """The replicas of an executable, on so many threads of the host, or one a processor for 0; see `threads_of_each`."""
+    division = divide(executable, threads_of_each(executable, threads))
+    handles = frozenset(transfer.stream for transfer in (*executable.writes.values(), *executable.reads.values()))
+    found: list[Replica] = []
+    for number in range(executable.replicas):
+        state = make_state(executable, division, found[0].state if found else None)
+        streams = HostStreams(executable.streams, state, handles, executable.options.prefetches)
+        services = Services(executable, state, streams, replica=number)
+        found.append(Replica(number, state, streams, services, Runs(state, executable.options.profiled_runs)))
+    return tuple(found)
+
+
+def count_all(accounts: Sequence[Runs], name: str, work: Callable[[], None]) -> None:
+    """Do a run, which counts in the account of each replica."""
+    for runs in accounts:
+        work = partial(runs.count, name, work)
+    work()
+
+
+def threads_of_each(executable: Executable, threads: int) -> int:
+    """Threads take replicas first, then tiles: how many each replica has. 0 for one a processor where there is one replica."""
+    if executable.replicas == 1:
+        return threads
+    return max(1, (threads or available_processors()) // executable.replicas)
+
+
+def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
+    """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
+    begin = offsets(size)[:-1]
+    for length in distinct(size):
+        pieces = size == length
+        if int(length) > 4096:
+            for to, start in zip(address[pieces], begin[pieces], strict=True):
+                memory[to : to + length] = data[start : start + length]
+            continue
+        inside = np.arange(int(length))
+        memory[address[pieces][:, None] + inside] = data[begin[pieces][:, None] + inside]
