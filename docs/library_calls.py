@@ -20,7 +20,7 @@ from pypoplar.popnn import gru, lstm
 from pypoplar.poputil.poplibs_names import WRITTEN, declarations, names_of
 
 TITLE = "The calls of the libraries"
-LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
+LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn", "gcl")
 ELEMENT_FUNCTIONS = "pypoplar.popops.elements.element_functions"  # of each operation three, with one docstring but for the place
 OPERATIONS = "popops.expr"  # most of it has one line a name
 FORMS = "py"  # not "python": blocks of that name are programs, which a test runs
@@ -33,7 +33,7 @@ NOTES = {
 VALUES = {
     "popops.MASKED_LABEL_CODE": "The label of a row that has no class: `encodeOneHot`, losses and accuracies leave it out.",
     "popops.UpdateComputationFunc": "What `scatter` combines old and new values with.",
-    "poplin.DistributedNormReduceCallback": "What sums statistics over replicas; replicated graphs are not there yet.",
+    "poplin.DistributedNormReduceCallback": "What sums statistics over replicas; such norms are not there yet.",
 }
 CALLED = {  # types of the sources under the names that programs have for them
     "FieldChange": "ConvParams.InputTransform",
@@ -188,8 +188,8 @@ def page() -> str:
 
 <!-- Made by docs/tables.py from the docstrings of the libraries; a test compares them. -->
 
-Every public function and class of `pypoplar.poputil`, `popops`, `poprand`, `poplin` and `popnn`: the forms that it is called in,
-then what its docstring says first, and its examples; `help(popops.add)` also shows arguments, result and errors one by one.
+Every public function and class of `pypoplar.poputil`, `popops`, `poprand`, `poplin`, `popnn` and `gcl`: the forms that it is called
+in, then what its docstring says first, and its examples; `help(popops.add)` also shows arguments, result and errors one by one.
 [The libraries](libraries.md) tells how they work and what they cost, [PopLibs' functions](poplibs.md) what PopLibs has besides.
 
 In the forms, `Options` are a dict of option names and values or `None`, an `Operand` is a tensor or a number, a `list` may be any

@@ -41,6 +41,7 @@ WORDS = {
     "poputil": "what libraries are made with",
     "popops": "operations on elements, reductions, slices",
     "poprand": "random numbers",
+    "gcl": "collectives of replicas",
     "poplin": "products, convolutions, norms",
     "popnn": "layers, losses",
     "poptorch": "models of PyTorch",

@@ -62,7 +62,7 @@ from pypoplar.types import (
 )
 
 if TYPE_CHECKING:
-    from pypoplar import ipu, poplin, popnn, popops, poprand, poputil, program, testing  # noqa: F401
+    from pypoplar import gcl, ipu, poplin, popnn, popops, poprand, poputil, program, testing  # noqa: F401
     from pypoplar.arrays.intervals import Interval, VariableInterval
     from pypoplar.codelet.language.fields import (
         Aligned,
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from pypoplar.program.assumptions import assume, assume_count, assume_share
     from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
-_MODULES = ("ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "pva", "testing")
+_MODULES = ("gcl", "ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "pva", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
     "pypoplar.codelet.language.fields": "Aligned InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",

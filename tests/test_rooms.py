@@ -18,6 +18,7 @@ LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are buil
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
     "Block": ("compiler.control.operation_tree", "poptorch.capture.model_blocks"),  # of a program, and PopTorch's
+    "CommGroupType": ("gcl.comm_group", "poptorch.enums"),  # GCL's and PopTorch's
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
     "Layout": ("interface.layout", "poputil.placement.layout"),  # of records, and of tensors on tiles
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's

@@ -88,7 +88,7 @@ def distributedBatchNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Refused: statistics over the batches of several replicas, until graphs replicate.
+    """Refused: statistics over the batches of several replicas.
 
     Parameters
     ----------
@@ -115,7 +115,9 @@ def distributedBatchNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     MissingFeature
         Always.
     """
-    raise MissingFeature("popnn.bn.distributedBatchNormStatistics: graphs do not replicate yet; batchNormStatistics is for one")
+    raise MissingFeature(
+        "popnn.bn.distributedBatchNormStatistics: norms over replicas are not there yet; batchNormStatistics is for one"
+    )
 
 
 @public
@@ -410,7 +412,7 @@ def distributedBatchNormGradients(
 ) -> Tensor: ...
 @overloaded("popnn.bn.distributedBatchNormGradients")
 def distributedBatchNormGradients(**arguments: object) -> Tensor:
-    """Refused: gradients where batches are spread over several replicas, until graphs replicate.
+    """Refused: gradients where batches are spread over several replicas.
 
     Parameters
     ----------
@@ -439,7 +441,9 @@ def distributedBatchNormGradients(**arguments: object) -> Tensor:
     MissingFeature
         Always.
     """
-    raise MissingFeature("popnn.bn.distributedBatchNormGradients: graphs do not replicate yet; batchNormGradients is for one")
+    raise MissingFeature(
+        "popnn.bn.distributedBatchNormGradients: norms over replicas are not there yet; batchNormGradients is for one"
+    )
 
 
 @overload

@@ -13,7 +13,10 @@ HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "docs" / "api"
 MODULES = [
     "pypoplar",
-    *(f"pypoplar.{name}" for name in ("program", "ipu", "pva", "testing", "poputil", "popops", "poprand", "poplin", "popnn")),
+    *(
+        f"pypoplar.{name}"
+        for name in ("program", "ipu", "pva", "testing", "poputil", "popops", "poprand", "poplin", "popnn", "gcl")
+    ),
 ]
 if importlib.util.find_spec("torch") is not None:  # .ci/pytorch runs this file
     MODULES += ["pypoplar.poptorch", "pypoplar.poptorch.optim", "pypoplar.poptorch.profiling"]

@@ -22,7 +22,7 @@ SOURCES = [
 MADE = ROOT / "docs" / "library-calls.md"  # of the docstrings, whose examples run there; test_tables.py holds it equal to them
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {MADE})
 PAGES = [path for path in DOCUMENTS if ">>> " in path.read_text(encoding="utf-8")]
-LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
+LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn", "gcl")
 
 
 @pytest.fixture

@@ -20,14 +20,16 @@ from pypoplar import Record, Vertex
 from pypoplar.codelet.language.fields import Bracketed
 from pypoplar.types import ElementType
 
-LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn")
+LIBRARIES = ("poputil", "popops", "poprand", "poplin", "popnn", "gcl")
 OF_EVERY_LIBRARY_CALL = {"graph", "prog", "debugContext"}  # docs/libraries.md tells what they are
 FEWEST_WORDS = 9
 MADE_BY_A_CALL = re.compile(r"\b(made|given) by `")  # so a class says that users do not make its objects themselves
 TOLD_ELSEWHERE = {"pypoplar.Executable", "pypoplar.options.EngineOptions"}  # attributes: in comments, and in docs/options.md
 COMPLETE = [
     "pypoplar",
+    "pypoplar.gcl",
     "pypoplar.graph.mapping:TileToTensorMapping",
+    "pypoplar.graph.tiles:NonReplicatedTensor",
     "pypoplar.graph.vertex_introspector",
     "pypoplar.ipu",
     "pypoplar.notebook",

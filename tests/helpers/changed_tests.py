@@ -16,7 +16,7 @@ from attrs import frozen
 from floors import FLOOR, LATE, House, room
 
 TESTED_IN = {  # where the name of a room is not that of a folder or of a module of tests
-    **dict.fromkeys(("poputil", "popops", "poplin", "poprand", "popnn"), ("libraries",)),
+    **dict.fromkeys(("poputil", "popops", "poplin", "poprand", "popnn", "gcl"), ("libraries",)),
     **dict.fromkeys(("cli", "__main__", "resources", "documents"), ("command",)),
     **dict.fromkeys(("pva", "profile"), ("test_pva.py", "test_typing.py", "report")),
     **dict.fromkeys(("target", "presets"), ("test_target_presets.py", "test_target_devices.py", "model")),

@@ -60,7 +60,7 @@ FLOORS = (
     "popops.expr",
     "popops.elements",
     "popops",
-    "poprand poplin",
+    "poprand poplin gcl",
     "popnn",
     "poptorch.enums poptorch.user_log",
     "poptorch.options",

@@ -320,11 +320,15 @@ def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: poplin.normStatisticsGradients(graph, acts, acts, floats, prog), "invStdDev has"),
         (PoplarTypeError, lambda: poplin.normGradients(graph, acts, vector, [prog]), "prog is the Sequence"),
         (PoplibsError, lambda: poplin.createNormGamma(graph, acts, INT), "makes a FLOAT or HALF vector, got the type INT"),
-        (MissingFeature, lambda: poplin.distributedNormStatistics(graph, acts, EPS, prog, False, None, 4), "do not replicate"),
+        (
+            MissingFeature,
+            lambda: poplin.distributedNormStatistics(graph, acts, EPS, prog, False, None, 4),
+            "norms over replicas are not there yet",
+        ),
         (
             MissingFeature,
             lambda: poplin.distributedNormStatisticsGradients(graph, acts, acts, vector, prog, None, 4),
-            "do not replicate",
+            "norms over replicas are not there yet",
         ),
     ]
     for kind, refuse, words in refused:

@@ -159,7 +159,7 @@ def distributedNormStatisticsGradients(  # noqa: PLR0913 (PopLibs' arguments)
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Refused: gradients where batches are spread over several replicas, until graphs replicate.
+    """Refused: gradients where batches are spread over several replicas.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def distributedNormStatisticsGradients(  # noqa: PLR0913 (PopLibs' arguments)
         Always.
     """
     raise MissingFeature(
-        "poplin.distributedNormStatisticsGradients: graphs do not replicate yet; poplin.normStatisticsGradients is for one"
+        "poplin.distributedNormStatisticsGradients: norms over replicas are not there yet; normStatisticsGradients is for one"
     )
 
 

@@ -152,7 +152,7 @@ def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Refused: statistics over the batches of several replicas, until graphs replicate.
+    """Refused: statistics over the batches of several replicas.
 
     Parameters
     ----------
@@ -181,4 +181,6 @@ def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     MissingFeature
         Always.
     """
-    raise MissingFeature("poplin.distributedNormStatistics: graphs do not replicate yet; poplin.normStatistics is for one")
+    raise MissingFeature(
+        "poplin.distributedNormStatistics: norms over replicas are not there yet; poplin.normStatistics is for one"
+    )

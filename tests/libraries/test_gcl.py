@@ -1,0 +1,330 @@
+"""Collectives against NumPy: every operator, type, method, group and stride, odd and empty sizes, 1 to 16 replicas."""
+
+import random
+
+import numpy as np
+import pytest
+from engine_builder import tiny
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+
+from pypoplar import (
+    BOOL,
+    FLOAT,
+    HALF,
+    INT,
+    LONGLONG,
+    UNSIGNED_INT,
+    UNSIGNED_LONGLONG,
+    Engine,
+    Graph,
+    InvalidOption,
+    InvalidTileMapping,
+    MissingFeature,
+    MissingMember,
+    PoplarAttributeError,
+    PoplarTypeError,
+    gcl,
+)
+from pypoplar.gcl import CollectiveOperator, CommGroup, CommGroupType
+from pypoplar.gcl.collective_operator import ROWS
+from pypoplar.gcl.comm_group import replica_groups
+from pypoplar.gcl.ring import ring_order
+from pypoplar.poputil import PoplibsError, mapTensorLinearly
+from pypoplar.program import Sequence
+
+SEEDS = st.integers(0, 2**32 - 1)
+METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "broadcast")
+TYPES = (FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG, BOOL)
+COMBINE = {
+    CollectiveOperator.ADD: lambda rows: rows.sum(0),
+    CollectiveOperator.MEAN: lambda rows: rows.mean(0),
+    CollectiveOperator.MUL: lambda rows: rows.prod(0),
+    CollectiveOperator.MIN: lambda rows: rows.min(0),
+    CollectiveOperator.MAX: lambda rows: rows.max(0),
+    CollectiveOperator.SQUARE_ADD: lambda rows: (rows * rows).sum(0),
+    CollectiveOperator.LOGICAL_AND: lambda rows: rows.all(0),
+    CollectiveOperator.LOGICAL_OR: lambda rows: rows.any(0),
+}
+
+
+class Replicas:
+    """A graph of some replicas, whose tensors are written for each and read from each."""
+
+    def __init__(self, count, tiles=3):
+        self.count, self.device = count, tiny(tiles, ipus=count)
+        self.graph, self.prog, self.given = Graph(self.device, count), Sequence(), {}
+        gcl.addCodelets(self.graph)
+
+    def tensor(self, values, type):
+        name = f"x{len(self.given)}"
+        tensor = self.graph.addVariable(type, list(values.shape[1:]), name)
+        mapTensorLinearly(self.graph, tensor)
+        self.graph.createHostWrite(name, self.graph.getNonReplicatedTensor(tensor))
+        self.given[name] = values
+        return tensor
+
+    def read(self, *tensors, mode="native", threads=1):
+        for number, tensor in enumerate(tensors):
+            self.graph.createHostRead(f"r{number}", tensor)
+        self.engine = Engine(self.graph, self.prog, {"pypoplar.threads": threads}, mode=mode)
+        self.engine.load(self.device)
+        for name, values in self.given.items():
+            self.engine.writeTensor(name, values)
+        self.engine.run()
+        return [self.engine.readTensor(f"r{number}").reshape(self.count, *tensor.shape()) for number, tensor in enumerate(tensors)]
+
+
+def values(seed, type, *shape):
+    """Small numbers, whose sums and products are exact in every type."""
+    chosen = np.random.default_rng(seed)
+    low, high = (0, 2) if type is BOOL else (1, 3) if type in (UNSIGNED_INT, UNSIGNED_LONGLONG) else (-2, 3)
+    return chosen.integers(low, high, shape).astype(type.dtype)
+
+
+def group_of(chosen, count):
+    """A random group, and the replicas of each, said in another way."""
+    sizes = [size for size in range(1, count + 1) if count % size == 0]
+    size = chosen.choice(sizes)
+    kind = chosen.randrange(3)
+    if kind == 0:
+        return chosen.choice([None, CommGroup(), CommGroup(CommGroupType.ALL, 7)]), [list(range(count))]
+    if kind == 1:
+        apart = count // size
+        return CommGroup(CommGroupType.ORTHOGONAL, size), [list(range(first, count, apart)) for first in range(apart)]
+    stride = chosen.choice([stride for stride in range(1, count + 1) if count % (size * stride) == 0])
+    block = size * stride
+    groups = [[begin + first + stride * i for i in range(size)] for begin in range(0, count, block) for first in range(stride)]
+    return CommGroup(CommGroupType.CONSECUTIVE, size, stride), groups
+
+
+@examples(60)
+@given(SEEDS, st.integers(1, 16), st.sampled_from(TYPES), st.sampled_from(METHODS), st.integers(0, 37))
+def test_an_all_reduce_is_what_numpy_makes_of_each_group(seed, count, type, method, size):
+    chosen = random.Random(seed)
+    op = chosen.choice([op for op, row in ROWS.items() if type in row.types])
+    group, groups = group_of(chosen, count)
+    given_to = values(seed, type, count, size)
+    expected = np.empty_like(given_to)
+    for members in groups:
+        with np.errstate(over="ignore"):
+            expected[members] = COMBINE[op](given_to[members].astype(np.float64 if type in (FLOAT, HALF) else type.dtype)).astype(
+                type.dtype
+            )
+    replicas = Replicas(count, chosen.choice([1, 3]))
+    options, form = {"method": method}, chosen.choice(["new", "in place", "destination"])
+    x = replicas.tensor(given_to, type)
+    if form == "new":
+        result = gcl.allReduceCrossReplica(replicas.graph, x, op, replicas.prog, group, "reduce", options)
+    elif form == "in place":
+        result = x
+        gcl.allReduceInPlaceCrossReplica(replicas.graph, x, op, replicas.prog, group, None, options)
+    else:
+        result = replicas.graph.clone(x)
+        gcl.allReduceToDestinationCrossReplica(replicas.graph, x, result, op, replicas.prog, group, options=options)
+    (found,) = replicas.read(result, threads=chosen.choice([1, 2]))
+    if op is CollectiveOperator.MEAN:
+        np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
+        for members in groups:
+            assert len({found[member].tobytes() for member in members}) == 1
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+@examples(20)
+@given(SEEDS, st.integers(2, 9), st.sampled_from(METHODS), st.sampled_from([FLOAT, HALF]))
+def test_all_replicas_of_a_group_get_the_same_bits(seed, count, method, type):
+    chosen = random.Random(seed)
+    group, groups = group_of(chosen, count)
+    given_to = np.random.default_rng(seed).normal(size=(count, 11)).astype(type.dtype)
+    replicas = Replicas(count)
+    result = gcl.allReduceCrossReplica(
+        replicas.graph, replicas.tensor(given_to, type), CollectiveOperator.ADD, replicas.prog, group, options={"method": method}
+    )
+    (found,) = replicas.read(result)
+    for members in groups:
+        assert len({found[member].tobytes() for member in members}) == 1
+        total = given_to[members].astype(np.float64).sum(0)
+        np.testing.assert_allclose(
+            found[members[0]], total, rtol=1e-2 if type is HALF else 1e-5, atol=1e-2 if type is HALF else 1e-5
+        )
+
+
+@examples(30)
+@given(SEEDS, st.integers(1, 12), st.sampled_from(METHODS), st.integers(0, 30))
+def test_a_reduce_scatter_gives_each_rank_its_fragment_padded_with_zeros(seed, count, method, size):
+    chosen = random.Random(seed)
+    op = chosen.choice([*(op for op in ROWS if INT in ROWS[op].types), CollectiveOperator.LOCAL])
+    group, groups = group_of(chosen, count)
+    given_to = values(seed, INT, count, size)
+    ranks = len(groups[0])
+    fragment = -(-size // ranks)
+    expected = np.zeros((count, fragment), np.int32)
+    for members in groups:
+        for rank, member in enumerate(members):
+            rows = given_to[[member]] if op is CollectiveOperator.LOCAL else given_to[members]
+            whole = rows[0] if op is CollectiveOperator.LOCAL else COMBINE[op](rows)
+            expected[member] = np.pad(whole, (0, fragment * ranks - size))[rank * fragment : (rank + 1) * fragment]
+    replicas = Replicas(count)
+    x, options = replicas.tensor(given_to, INT), {"method": method}
+    if chosen.random() < 0.5:
+        result = gcl.reduceScatterCrossReplica(replicas.graph, x, op, replicas.prog, group, options=options)
+    else:
+        result = replicas.graph.addVariable(INT, [fragment])
+        mapTensorLinearly(replicas.graph, result)
+        gcl.reduceScatterToDestinationCrossReplica(replicas.graph, x, result, op, replicas.prog, group, options=options)
+    (found,) = replicas.read(result)
+    np.testing.assert_array_equal(found, expected)
+
+
+@examples(30)
+@given(SEEDS, st.integers(1, 12), st.sampled_from(METHODS), st.sampled_from(TYPES), st.integers(0, 9))
+def test_gathers_broadcasts_and_all_to_all_move_what_numpy_would(seed, count, method, type, size):
+    chosen = random.Random(seed)
+    group, groups = group_of(chosen, count)
+    ranks, options = len(groups[0]), {"method": method}
+    given_to, rows = values(seed, type, count, size, 2), values(seed + 1, type, count, ranks, size)
+    replicas = Replicas(count)
+    graph, prog, x = replicas.graph, replicas.prog, replicas.tensor(given_to, type)
+    if chosen.random() < 0.5:
+        gathered = gcl.allGatherCrossReplica(graph, x, prog, group, options=options)
+    else:
+        gathered = graph.addVariable(type, [ranks, size, 2])
+        mapTensorLinearly(graph, gathered)
+        gcl.allGatherToDestinationCrossReplica(graph, x, gathered, prog, group, options=options)
+    first = gcl.broadcastCrossReplica(graph, x, prog, group, options=options)
+    dealt = gcl.allToAllCrossReplica(graph, replicas.tensor(rows, type), prog, group, options=options)
+    for tensor in (gathered, first, dealt):
+        if not tensor.numElements():
+            mapTensorLinearly(graph, tensor)
+    found = replicas.read(gathered, first, dealt)
+    for members in groups:
+        for rank, member in enumerate(members):
+            np.testing.assert_array_equal(found[0][member], given_to[members])
+            np.testing.assert_array_equal(found[1][member], given_to[members[0]])
+            np.testing.assert_array_equal(found[2][member], rows[members, rank])
+
+
+def test_tensors_of_several_types_are_reduced_together_in_as_few_collectives_as_there_are_types(mode):
+    replicas = Replicas(3)
+    floats, ints = values(1, FLOAT, 3, 4), values(2, INT, 3, 2, 3)
+    more = values(3, FLOAT, 3, 1)
+    data = [replicas.tensor(floats, FLOAT), replicas.tensor(ints, INT), replicas.tensor(more, FLOAT)]
+    sums = gcl.allReduceCrossReplica(replicas.graph, data, CollectiveOperator.ADD, replicas.prog)
+    assert [tuple(total.shape()) for total in sums] == [(4,), (2, 3), (1,)]
+    found = replicas.read(*sums, mode=mode)
+    for given_to, total in zip((floats, ints, more), found, strict=True):
+        np.testing.assert_array_equal(total, [given_to.sum(0)] * 3)
+    services = [service for service in replicas.engine.executable.services if service["kind"] == "exchange"]
+    assert len(services) == 2 * 2  # of each type one for the reduction and one for the gather
+
+
+def test_a_replica_alone_moves_nothing(mode):
+    replicas = Replicas(1)
+    x = replicas.tensor(np.array([[2.0, 3.0]], np.float32), FLOAT)
+    squares = gcl.allReduceCrossReplica(replicas.graph, x, CollectiveOperator.SQUARE_ADD, replicas.prog)
+    (found,) = replicas.read(squares, mode=mode)
+    assert found.tolist() == [[4.0, 9.0]]
+    assert replicas.engine.executable.services == ()
+
+
+@pytest.mark.parametrize("ranks", range(1, 10))
+def test_the_ring_goes_forth_by_every_other_rank_and_back_by_the_rest(ranks):
+    order = ring_order(ranks)
+    assert sorted(order) == list(range(ranks))
+    assert all(abs(a - b) <= 2 for a, b in zip(order, (*order[1:], order[0]), strict=True))
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize(("method", "factor"), [("clockwise_ring", 2), ("broadcast", None)])
+def test_a_rank_sends_as_many_bytes_as_its_method_says(count, method, factor):
+    replicas = Replicas(count)
+    x = replicas.tensor(values(0, FLOAT, count, 8 * count + 1), FLOAT)
+    total = gcl.allReduceCrossReplica(replicas.graph, x, CollectiveOperator.ADD, replicas.prog, options={"method": method})
+    replicas.read(total)
+    executable = replicas.engine.executable
+    phases = [int(exchange.bytes_sent.sum()) for exchange in executable.exchanges if exchange.phase == "replicas"]
+    padded = 4 * 9 * count
+    sent = sum((count - 1) * bytes for bytes in phases)
+    assert sent == (2 * (count - 1) * padded // count if factor else (count - 1) * 4 * (8 * count + 1))
+
+
+def test_collectives_of_a_nested_graph_are_within_each_replica_of_the_top_level_graph():
+    device = tiny(3, ipus=6)
+    graph = Graph(device, 2).createReplicatedGraph(3)
+    gcl.addCodelets(graph)
+    index, prog = graph.addReplicationIndexConstant(), Sequence()
+    graph.setTileMapping(index, 0)
+    graph.createHostRead("all", gcl.allGatherCrossReplica(graph, index, prog))
+    engine = Engine(graph, prog)
+    engine.loadAndRun(device)
+    assert engine.readTensor("all").tolist() == [[0, 1, 2]] * 3 + [[3, 4, 5]] * 3
+    assert replica_groups("gcl", graph, CommGroup(CommGroupType.ORTHOGONAL, 3)) == ((0, 1, 2), (3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("group", "error", "text"),
+    [
+        (CommGroup(CommGroupType.CONSECUTIVE, 4), InvalidOption, "6 replicas cannot be divided into groups of 4"),
+        (CommGroup(CommGroupType.CONSECUTIVE, 0), InvalidOption, "6 replicas cannot be divided into groups of 0"),
+        (CommGroup(CommGroupType.CONSECUTIVE, 2, 2), InvalidOption, "groups of 2 with a stride of 2"),
+        (CommGroup(CommGroupType.CONSECUTIVE, 2, 0), InvalidOption, "groups of 2 with a stride of 0"),
+        (CommGroup(CommGroupType.ORTHOGONAL, 3, 2), InvalidOption, "an ORTHOGONAL group has its own stride, got 2"),
+        (6, PoplarTypeError, "a group is a CommGroup, got 6"),
+    ],
+)
+def test_groups_that_do_not_divide_the_replicas_are_refused(group, error, text):
+    replicas = Replicas(6)
+    x = replicas.tensor(values(0, FLOAT, 6, 4), FLOAT)
+    with pytest.raises(error, match=f"gcl.allGatherCrossReplica: .*{text}"):
+        gcl.allGatherCrossReplica(replicas.graph, x, replicas.prog, group)
+    for wrong in (("ALL",), (CommGroupType.ALL, 2.0), (CommGroupType.ALL, True)):
+        with pytest.raises(PoplarTypeError, match="of a CommGroup"):
+            CommGroup(*wrong)
+
+
+def test_what_collectives_cannot_take_is_refused():
+    replicas = Replicas(2)
+    graph, prog, add = replicas.graph, replicas.prog, CollectiveOperator.ADD
+    x, flags = replicas.tensor(values(0, FLOAT, 2, 4), FLOAT), replicas.tensor(values(0, BOOL, 2, 4), BOOL)
+    unmapped = graph.addVariable(FLOAT, [4])
+    constant = graph.addConstant(FLOAT, [4], 1.0)
+    graph.setTileMapping(constant, 0)
+    with pytest.raises(InvalidTileMapping, match="4 of 4 elements"):
+        gcl.allReduceCrossReplica(graph, unmapped, add, prog)
+    for tensor in (constant, x[0].broadcast(4, 0) if x[0].rank() else x[:1].broadcast(4, 0)):
+        with pytest.raises(PoplibsError, match="cannot be written: it holds an element twice, or a constant"):
+            gcl.allReduceInPlaceCrossReplica(graph, tensor, add, prog)
+        with pytest.raises(PoplibsError, match="cannot be written"):
+            gcl.allReduceToDestinationCrossReplica(graph, x, tensor, add, prog)
+    with pytest.raises(PoplibsError, match=r"the destination is FLOAT \[4\], got"):
+        gcl.allReduceToDestinationCrossReplica(graph, x, x[:2], add, prog)
+    with pytest.raises(PoplibsError, match=r"the destination is FLOAT \[4\], got"):
+        gcl.allReduceToDestinationCrossReplica(graph, x, flags, add, prog)
+    with pytest.raises(PoplibsError, match="1 tensors have 2 destinations"):
+        gcl.allReduceToDestinationCrossReplica(graph, [x], [x, x], add, prog)
+    with pytest.raises(PoplibsError, match=r"the destination is FLOAT \[2, 4\]"):
+        gcl.allGatherToDestinationCrossReplica(graph, x, x, prog)
+    with pytest.raises(PoplibsError, match=r"the destination is FLOAT \[2\]"):
+        gcl.reduceScatterToDestinationCrossReplica(graph, x, x, add, prog)
+    with pytest.raises(PoplibsError, match="ADD takes FLOAT, HALF, INT, LONGLONG, UNSIGNED_LONGLONG, got BOOL"):
+        gcl.allReduceCrossReplica(graph, flags, add, prog)
+    with pytest.raises(PoplibsError, match="an operator is a CollectiveOperator, got 'ADD'"):
+        gcl.reduceScatterCrossReplica(graph, x, "ADD", prog)
+    with pytest.raises(PoplibsError, match="takes a row for each of 2 replicas"):
+        gcl.allToAllCrossReplica(graph, x, prog)
+    with pytest.raises(InvalidOption, match="the option 'method' is one of auto, clockwise_ring"):
+        gcl.allReduceCrossReplica(graph, x, add, prog, options={"method": "ring"})
+
+
+def test_what_is_missing_says_so():
+    replicas = Replicas(2)
+    x = replicas.tensor(values(0, FLOAT, 2, 4), FLOAT)
+    with pytest.raises(MissingFeature, match="the method 'meet_in_middle_ring' is not there yet; there are auto"):
+        gcl.broadcastCrossReplica(replicas.graph, x, replicas.prog, options={"method": "meet_in_middle_ring"})
+    with pytest.raises(MissingMember, match=r"GCL has perIPUTiles, and pypoplar\.gcl does not have it yet"):
+        _ = gcl.perIPUTiles
+    with pytest.raises(PoplarAttributeError, match=r"has no 'allReduce'"):
+        _ = gcl.allReduce
+    assert not hasattr(gcl, "_private")
