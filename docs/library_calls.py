@@ -33,7 +33,7 @@ NOTES = {
 VALUES = {
     "popops.MASKED_LABEL_CODE": "The label of a row that has no class: `encodeOneHot`, losses and accuracies leave it out.",
     "popops.UpdateComputationFunc": "What `scatter` combines old and new values with.",
-    "poplin.DistributedNormReduceCallback": "What sums statistics over replicas; such norms are not there yet.",
+    "poplin.DistributedNormReduceCallback": "What adds up statistics over replicas, as `distributedNormStatistics` calls it.",
 }
 CALLED = {  # types of the sources under the names that programs have for them
     "FieldChange": "ConvParams.InputTransform",

@@ -244,7 +244,7 @@ class NonReplicatedTensor:
         return 1 + self.tensor.rank()
 
     def numElements(self) -> int:
-        """The elements of all replicas together."""
+        """How many elements the tensors of all replicas have together."""
         return self.replicas * self.tensor.numElements()
 
     def elementType(self) -> ElementType:

@@ -61,6 +61,7 @@ from pypoplar.poplin.matmul.matmul_operands import (
 )
 from pypoplar.poplin.matmul.matmul_options import matmulValidateOptions
 from pypoplar.poplin.matmul.matmul_params import MatMulParams, matMulGroupedReportPlan, matMulReportPlan, preplanMatMuls
+from pypoplar.poplin.norms.batch_share import DistributedNormReduceCallback
 from pypoplar.poplin.norms.norm_gradients import (
     distributedNormStatisticsGradients,
     normGradients,
@@ -68,7 +69,7 @@ from pypoplar.poplin.norms.norm_gradients import (
     normStatisticsGradients,
 )
 from pypoplar.poplin.norms.norm_parameters import createNormBeta, createNormGamma, createNormParams
-from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback, distributedNormStatistics, normStatistics
+from pypoplar.poplin.norms.norm_statistics import distributedNormStatistics, normStatistics
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.poplin.preplanning import matMulGetConvPlanParams, preplan

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import overload
 
-from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback
+from pypoplar.poplin.norms.batch_share import DistributedNormReduceCallback
 from pypoplar.popnn.norms.channel_groups import Options
 from pypoplar.popnn.norms.norm_layer import NormLayer
 from pypoplar.poputil.overloads import overloaded
@@ -81,43 +80,45 @@ def distributedBatchNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     eps: float,
     prog: Sequence,
     unbiasedVarEstimate: bool,
-    reduceCallback: DistributedNormReduceCallback | None,
+    reduceCallback: DistributedNormReduceCallback,
     normBatchSize: int,
     stableAlgo: bool = False,
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
-    """Refused: statistics over the batches of several replicas.
+    """`batchNormStatistics` over the batches of several replicas, each of which has activations of this shape.
 
     Parameters
     ----------
     replicatedGraph:
         The graph of a replica.
     acts:
-        Activations [N, C, ...].
+        FLOAT or HALF [N, C, ...].
     eps, unbiasedVarEstimate:
-        As for `batchNormStatistics`.
+        As for `batchNormStatistics`, over all these batches.
     reduceCallback:
-        What sums statistics over replicas.
+        What adds up statistics over replicas, as `poplin.distributedNormStatistics` calls it.
     normBatchSize:
-        How many samples all replicas have together.
+        How many samples all these replicas have together, a multiple of N.
     stableAlgo, partialsType, options:
         As for `batchNormStatistics`.
 
     Returns
     -------
     tuple[Tensor, Tensor]
-        Never.
+        Mean and inverse standard deviation, new vectors [C] of the type of `acts`.
 
     Raises
     ------
-    MissingFeature
-        Always.
+    PoplibsError
+        For another type or rank, a negative `eps`, and a `normBatchSize` that is no multiple of N.
+    PoplarTypeError
+        If the callback cannot be called so, or gives something else than tensors.
     """
-    raise MissingFeature(
-        "popnn.bn.distributedBatchNormStatistics: norms over replicas are not there yet; batchNormStatistics is for one"
-    )
+    layer = NormLayer.of_batches("popnn.bn.distributedBatchNormStatistics", replicatedGraph, prog, debugContext, options)
+    over = (reduceCallback, normBatchSize)
+    return layer.statistics(acts, eps, 1, unbiasedVarEstimate, stableAlgo, partialsType, over)
 
 
 @public
@@ -389,7 +390,7 @@ def distributedBatchNormGradients(
     invStdDev: Tensor,
     gamma: Tensor,
     prog: Sequence,
-    reduceCallback: DistributedNormReduceCallback | None,
+    reduceCallback: DistributedNormReduceCallback,
     normBatchSize: int,
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
@@ -404,46 +405,64 @@ def distributedBatchNormGradients(
     invStdDev: Tensor,
     gamma: Tensor,
     prog: Sequence,
-    reduceCallback: DistributedNormReduceCallback | None,
+    reduceCallback: DistributedNormReduceCallback,
     normBatchSize: int,
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
     options: Options = None,
 ) -> Tensor: ...
 @overloaded("popnn.bn.distributedBatchNormGradients")
-def distributedBatchNormGradients(**arguments: object) -> Tensor:
-    """Refused: gradients where batches are spread over several replicas.
+def distributedBatchNormGradients(  # noqa: PLR0913 (PopLibs' arguments)
+    replicatedGraph: Graph,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    gamma: Tensor,
+    prog: Sequence,
+    reduceCallback: DistributedNormReduceCallback,
+    normBatchSize: int,
+    acts: Tensor | None = None,
+    mean: Tensor | None = None,
+    actsWhitened: Tensor | None = None,
+    partialsType: ElementType = FLOAT,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """`batchNormGradients` where the batches of several replicas were normalised together.
 
     Parameters
     ----------
     replicatedGraph:
         The graph of a replica.
-    actsWhitened:
-        The whitened activations [N, C, ...].
     gradsIn, invStdDev, gamma:
         As for `batchNormGradients`.
     reduceCallback:
-        What sums statistics over replicas.
+        What adds up statistics over replicas, as `poplin.distributedNormStatistics` calls it, with FLOATs.
     normBatchSize:
-        How many samples all replicas have together.
-    partialsType, options:
-        As for `batchNormGradients`.
+        How many samples all these replicas have together, a multiple of N.
     acts, mean:
+        As for `batchNormGradients`.
+    actsWhitened:
+        The whitened activations [N, C, ...], instead of the two.
+    partialsType, options:
         As for `batchNormGradients`.
 
     Returns
     -------
     Tensor
-        Never.
+        A new tensor of the shape and type of `gradsIn`.
 
     Raises
     ------
-    MissingFeature
-        Always.
+    PoplibsError
+        For other shapes and types, and a `normBatchSize` that is no multiple of N.
+    PoplarTypeError
+        If the callback cannot be called so, or gives something else than tensors.
     """
-    raise MissingFeature(
-        "popnn.bn.distributedBatchNormGradients: norms over replicas are not there yet; batchNormGradients is for one"
-    )
+    layer = NormLayer.of_batches("popnn.bn.distributedBatchNormGradients", replicatedGraph, prog, debugContext, options)
+    layer.check_gradients(gradsIn, partialsType, acts=acts, actsWhitened=actsWhitened)
+    layer.check_scaling(gradsIn, invStdDev, gamma)
+    whitened = layer.whitened(acts, actsWhitened, mean, invStdDev=invStdDev)
+    return layer.gradients(whitened, gradsIn, invStdDev, gamma, partialsType, (reduceCallback, normBatchSize))
 
 
 @overload

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from library_programs import MODES, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, PoplarTypeError, popnn
+from pypoplar import FLOAT, HALF, INT, InvalidOption, PoplarTypeError, popnn
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -235,16 +235,6 @@ def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():
         (PoplarTypeError, lambda: gn.groupNormParamUpdate(graph, four, four, "fast", four, four, prog), "scale is a number"),
         (PoplibsError, lambda: popnn.createNormGamma(graph, four), "popnn.createNormGamma: acts is FLOAT or HALF"),
         (PoplibsError, lambda: popnn.getNormFwdFlops(-1, 4), "statisticsSize is 0 at least"),
-        (
-            MissingFeature,
-            lambda: bn.distributedBatchNormStatistics(graph, acts, EPS, prog, False, None, 4),
-            "norms over replicas are not there yet",
-        ),
-        (
-            MissingFeature,
-            lambda: bn.distributedBatchNormGradients(graph, acts, acts, six, six, prog, None, 4),
-            "norms over replicas are not there yet",
-        ),
     ]
     for kind, refuse, words in refused:
         with pytest.raises(kind, match=words):

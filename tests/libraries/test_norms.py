@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidTileMapping, MissingFeature, PoplarTypeError, concat, poplin, poputil
+from pypoplar import FLOAT, HALF, INT, InvalidTileMapping, PoplarTypeError, concat, poplin, poputil
 from pypoplar.poplin.norms.norm_cycles import CHANNEL_WORK, channel_slots, inner_slots
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
@@ -320,16 +320,6 @@ def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: poplin.normStatisticsGradients(graph, acts, acts, floats, prog), "invStdDev has"),
         (PoplarTypeError, lambda: poplin.normGradients(graph, acts, vector, [prog]), "prog is the Sequence"),
         (PoplibsError, lambda: poplin.createNormGamma(graph, acts, INT), "makes a FLOAT or HALF vector, got the type INT"),
-        (
-            MissingFeature,
-            lambda: poplin.distributedNormStatistics(graph, acts, EPS, prog, False, None, 4),
-            "norms over replicas are not there yet",
-        ),
-        (
-            MissingFeature,
-            lambda: poplin.distributedNormStatisticsGradients(graph, acts, acts, vector, prog, None, 4),
-            "norms over replicas are not there yet",
-        ),
     ]
     for kind, refuse, words in refused:
         with pytest.raises(kind, match=words):

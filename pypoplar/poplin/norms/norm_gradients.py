@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.norms.batch_share import BatchShare, DistributedNormReduceCallback
 from pypoplar.poplin.norms.channel_layout import ChannelLayout
 from pypoplar.poplin.norms.channel_vertices import ChannelOperation
 from pypoplar.poplin.norms.norm_arguments import check_activations, check_alike, check_channel_vector, check_partials
 from pypoplar.poplin.norms.norm_parameters import channel_vector
-from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback
 from pypoplar.popops.elements.element_functions import mul
 from pypoplar.popops.rearrange import regroupIfBeneficial
 from pypoplar.popops.reduction.reduce_call import reduceMany
@@ -137,11 +136,17 @@ def normStatisticsGradients(
     _check(call, graph, actsWhitened, gradsIn, prog, partialsType, debugContext)
     check_channel_vector(call, graph, "invStdDev", invStdDev, actsWhitened)
     debug = below(debugContext, "normStatisticsGradients")
+    return _statistics_gradients(graph, actsWhitened, gradsIn, invStdDev, prog, debug, BatchShare.whole(actsWhitened))
+
+
+def _statistics_gradients(
+    graph: Graph, actsWhitened: Tensor, gradsIn: Tensor, invStdDev: Tensor, prog: Sequence, debug: str, share: BatchShare
+) -> Tensor:
     if actsWhitened.numElements() == 0:
         return graph.clone(actsWhitened, debug)
     grads = regroupIfBeneficial(graph, gradsIn, actsWhitened, prog, debug)
-    scale = -actsWhitened.dim(1) / actsWhitened.numElements()
-    variance, mean = _sums(graph, actsWhitened, grads, scale, FLOAT, prog, debug)
+    variance, mean = _sums(graph, actsWhitened, grads, -1 / share.elements, FLOAT, prog, debug)
+    variance, mean = share.together(graph, [variance, mean], prog, debug)
     vectors = {"varDelta": variance, "meanDelta": mean, "iStdDev": invStdDev}
     operation = ChannelOperation(graph, "NormStatisticsGradient", (actsWhitened.elementType(),), debug)
     return operation.new_result(prog, {"acts": actsWhitened, "grads": grads}, vectors)
@@ -154,43 +159,47 @@ def distributedNormStatisticsGradients(  # noqa: PLR0913 (PopLibs' arguments)
     gradsIn: Tensor,
     invStdDev: Tensor,
     prog: Sequence,
-    reduceCallback: DistributedNormReduceCallback | None,
+    reduceCallback: DistributedNormReduceCallback,
     normSize: int,
     partialsType: ElementType = FLOAT,
     debugContext: str | None = None,
 ) -> Tensor:
-    """Refused: gradients where batches are spread over several replicas.
+    """`normStatisticsGradients` where the batches of several replicas were normalised together.
 
     Parameters
     ----------
     replicatedGraph:
         The graph of a replica.
     actsWhitened:
-        Whitened activations [N, C, ...].
+        FLOAT or HALF [N, C, ...].
     gradsIn:
-        The gradient of these.
+        The gradient of these, of the same shape and type.
     invStdDev:
-        The inverse standard deviation [C].
+        The inverse standard deviation [C], of the same type.
     reduceCallback:
-        What sums statistics over replicas.
+        What adds up statistics over replicas, as `distributedNormStatistics` calls it, with FLOATs.
     normSize:
-        How many replicas are taken together.
+        How many samples the batches of these replicas have together, a multiple of N.
     partialsType:
         As for `normStatisticsGradients`.
 
     Returns
     -------
     Tensor
-        Never.
+        A new tensor, which lies as `actsWhitened` does.
 
     Raises
     ------
-    MissingFeature
-        Always.
+    PoplibsError
+        For other shapes and types, and a `normSize` that is no multiple of N.
+    PoplarTypeError
+        If the callback cannot be called so, or gives something else than tensors.
     """
-    raise MissingFeature(
-        "poplin.distributedNormStatisticsGradients: norms over replicas are not there yet; normStatisticsGradients is for one"
-    )
+    call, debug = "poplin.distributedNormStatisticsGradients", below(debugContext, "distributedNormStatisticsGradients")
+    _check(call, replicatedGraph, actsWhitened, gradsIn, prog, partialsType, debugContext)
+    check_channel_vector(call, replicatedGraph, "invStdDev", invStdDev, actsWhitened)
+    share = BatchShare.of_replicas(call, actsWhitened, reduceCallback, normSize)
+    return _statistics_gradients(replicatedGraph, actsWhitened, gradsIn, invStdDev, prog, debug, share)
 
 
 def _check(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.norms.batch_share import BatchShare, DistributedNormReduceCallback
 from pypoplar.poplin.norms.channel_layout import ChannelLayout
 from pypoplar.poplin.norms.channel_vertices import ChannelOperation
 from pypoplar.poplin.norms.norm_arguments import check_activations, check_epsilon, check_partials
@@ -22,8 +19,6 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, ElementType
-
-DistributedNormReduceCallback = Callable[..., Any]
 
 
 @public
@@ -82,30 +77,108 @@ def normStatistics(
     >>> result["mean"].tolist(), result["deviation"].tolist()
     ([2.0, 14.0], [0.5, 0.25])
     """
-    call = "poplin.normStatistics"
+    call, debug = "poplin.normStatistics", below(debugContext, "normStatistics")
+    _check(call, graph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext)
+    share = BatchShare.whole(actsUngrouped)
+    return _statistics(graph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
+
+
+@public
+def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
+    replicatedGraph: Graph,
+    actsUngrouped: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    allReduceCallback: DistributedNormReduceCallback,
+    normSize: int,
+    stableAlgo: bool = False,
+    partialsType: ElementType = FLOAT,
+    debugContext: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`normStatistics` over the batches of several replicas, each of which has activations of this shape.
+
+    Parameters
+    ----------
+    replicatedGraph:
+        The graph of a replica.
+    actsUngrouped:
+        FLOAT or HALF [N, C, ...].
+    eps:
+        What is added to the variance, a number of 0 at least.
+    unbiasedVarEstimate:
+        Whether the variance is divided by one less than the number of elements of all these batches, else by that number.
+    allReduceCallback:
+        What adds up statistics over replicas, called as ``f(graph, tensors, prog, replicas, debugContext, options)``, the number
+        of replicas being that of those that are taken together; it gives as many tensors.
+        `gcl.allReduceCrossReplica` with a CONSECUTIVE group of so many does it.
+    normSize:
+        How many samples the batches of these replicas have together, a multiple of N.
+    stableAlgo, partialsType:
+        As for `normStatistics`; the sums that cross are of `partialsType`.
+
+    Returns
+    -------
+    tuple[Tensor, Tensor]
+        Mean and inverse standard deviation, new vectors [C] of the type of the activations.
+
+    Raises
+    ------
+    PoplibsError
+        For another type or rank, a negative `eps`, another `partialsType`, and a `normSize` that is no multiple of N.
+    PoplarTypeError
+        If the callback cannot be called so, or gives something else than tensors.
+    """
+    call, debug = "poplin.distributedNormStatistics", below(debugContext, "distributedNormStatistics")
+    _check(call, replicatedGraph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext)
+    share = BatchShare.of_replicas(call, actsUngrouped, allReduceCallback, normSize)
+    return _statistics(replicatedGraph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
+
+
+def _check(  # noqa: PLR0913 (PopLibs' arguments)
+    call: str,
+    graph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiased: bool,
+    stable: bool,
+    type: ElementType,
+    debugContext: str | None,
+) -> None:
     check_call(call, graph, prog, debugContext)
-    check_activations(call, graph, "actsUngrouped", actsUngrouped)
+    check_activations(call, graph, "actsUngrouped", acts)
     check_epsilon(call, eps)
-    check_flag(call, "unbiasedVarEstimate", unbiasedVarEstimate)
-    check_flag(call, "stableAlgo", stableAlgo)
-    check_partials(call, partialsType, actsUngrouped)
-    debug = below(debugContext, "normStatistics")
-    mean, power = _moments(graph, actsUngrouped, prog, stableAlgo, partialsType, debug)
-    count = _elements_of_channel(actsUngrouped)
-    scale = count / (count - 1) if unbiasedVarEstimate and count > 1 else 1.0
-    return _deviation(graph, actsUngrouped, mean, power, prog, {"scaleVar": scale, "eps": float(eps)}, stableAlgo, debug)
+    check_flag(call, "unbiasedVarEstimate", unbiased)
+    check_flag(call, "stableAlgo", stable)
+    check_partials(call, type, acts)
 
 
-def _elements_of_channel(acts: Tensor) -> int:
-    return acts.numElements() // max(acts.dim(1), 1)
+def _statistics(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiased: bool,
+    stable: bool,
+    type: ElementType,
+    debug: str,
+    share: BatchShare,
+) -> tuple[Tensor, Tensor]:
+    mean, power = _moments(graph, acts, prog, stable, type, debug, share)
+    count = share.elements
+    scale = count / (count - 1) if unbiased and count > 1 else 1.0
+    return _deviation(graph, acts, mean, power, prog, {"scaleVar": scale, "eps": float(eps)}, stable, debug)
 
 
-def _moments(graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: ElementType, debug: str) -> tuple[Tensor, Tensor]:
+def _moments(
+    graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: ElementType, debug: str, share: BatchShare
+) -> tuple[Tensor, Tensor]:
     """The mean, and the mean of the squares of the activations, or of what they have beside the mean."""
     layout = ChannelLayout.of(graph, acts)
     mean = channel_vector(graph, acts, type, below(debug, "mean"))
     power = graph.clone(type, mean, below(debug, "power"))
-    scale = graph.addConstant(FLOAT, [], 1 / max(_elements_of_channel(acts), 1), below(debug, "scale"))
+    scale = graph.addConstant(FLOAT, [], 1 / max(share.elements, 1), below(debug, "scale"))
     graph.setTileMapping(scale, 0)
     of_mean, of_power = (ReduceParams(operation, False, scale) for operation in (Operation.ADD, Operation.SQUARE_ADD))
     outputs = [vector.reshape(layout.channel_shape) for vector in (mean, power)]
@@ -115,11 +188,14 @@ def _moments(graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: Ele
         reduceMany(
             graph, [SingleReduceOp(view, layout.reduced, params, name) for view, params, name in names], outputs, prog, debug
         )
+        mean, power = share.together(graph, [mean, power], prog, debug)
         return mean, power
     reduceWithOutput(graph, layout.ordered(acts), outputs[0], layout.reduced, of_mean, prog, below(debug, "mean"))
+    (mean,) = share.together(graph, [mean], prog, debug)
     remove = ChannelOperation(graph, "NormRemoveMean", (acts.elementType(), type), below(debug, "removeMean"))
     centred = remove.new_result(prog, {"acts": acts}, {"mean": mean})
     reduceWithOutput(graph, layout.ordered(centred), outputs[1], layout.reduced, of_power, prog, below(debug, "power"))
+    (power,) = share.together(graph, [power], prog, debug)
     return mean, power
 
 
@@ -137,50 +213,3 @@ def _deviation(
     result = mean if mean.elementType() is type else cast(graph, mean, type, cs, below(debug, "mean"))
     prog.add(Execute(cs))
     return result, deviation
-
-
-@public
-def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
-    replicatedGraph: Graph,
-    actsUngrouped: Tensor,
-    eps: float,
-    prog: Sequence,
-    unbiasedVarEstimate: bool,
-    allReduceCallback: DistributedNormReduceCallback | None,
-    normSize: int,
-    stableAlgo: bool = False,
-    partialsType: ElementType = FLOAT,
-    debugContext: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Refused: statistics over the batches of several replicas.
-
-    Parameters
-    ----------
-    replicatedGraph:
-        The graph of a replica.
-    actsUngrouped:
-        Activations [N, C, ...].
-    eps:
-        What is added to the variance.
-    unbiasedVarEstimate:
-        Whether the variance is divided by one less than the number of elements.
-    allReduceCallback:
-        What sums statistics over replicas.
-    normSize:
-        How many replicas are taken together.
-    stableAlgo, partialsType:
-        As for `normStatistics`.
-
-    Returns
-    -------
-    tuple[Tensor, Tensor]
-        Never.
-
-    Raises
-    ------
-    MissingFeature
-        Always.
-    """
-    raise MissingFeature(
-        "poplin.distributedNormStatistics: norms over replicas are not there yet; poplin.normStatistics is for one"
-    )

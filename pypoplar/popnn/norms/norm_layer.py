@@ -7,6 +7,7 @@ from attrs import frozen
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
+from pypoplar.poplin.norms.batch_share import DistributedNormReduceCallback
 from pypoplar.poplin.norms.norm_arguments import (
     REALS,
     check_activations,
@@ -14,8 +15,13 @@ from pypoplar.poplin.norms.norm_arguments import (
     check_channel_vector,
     check_epsilon,
 )
-from pypoplar.poplin.norms.norm_gradients import normGradients, normParamGradients, normStatisticsGradients
-from pypoplar.poplin.norms.norm_statistics import normStatistics
+from pypoplar.poplin.norms.norm_gradients import (
+    distributedNormStatisticsGradients,
+    normGradients,
+    normParamGradients,
+    normStatisticsGradients,
+)
+from pypoplar.poplin.norms.norm_statistics import distributedNormStatistics, normStatistics
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.popnn.norms.channel_groups import ChannelGroups, Options, strided_grouping
 from pypoplar.popops.elements.scaled_add import scaledAddTo
@@ -24,6 +30,9 @@ from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType, check_type
+
+Over = tuple[DistributedNormReduceCallback, int]
+"""Of a layer over several replicas: what adds up statistics, and how many samples they have together."""
 
 
 @frozen(eq=False)
@@ -55,6 +64,7 @@ class NormLayer:
         unbiasedVarEstimate: bool,
         stableAlgo: bool,
         partialsType: ElementType,
+        over: Over | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Mean and inverse deviation; `numGroups` means nothing to batch norm, None is a group for each channel."""
         check_activations(self.call, self.graph, "acts", acts)
@@ -64,7 +74,10 @@ class NormLayer:
         check_flag(self.call, "stableAlgo", stableAlgo)
         type = self._partials(partialsType, acts)
         grouped = acts if self.strided is None else ChannelGroups.of(self.call, acts, count, self.strided).grouped(acts)
-        return normStatistics(self.graph, grouped, eps, self.prog, unbiasedVarEstimate, stableAlgo, type, self.debug)
+        graph, prog, debug = self.graph, self.prog, self.debug
+        if over is not None:
+            return distributedNormStatistics(graph, acts, eps, prog, unbiasedVarEstimate, *over, stableAlgo, type, debug)
+        return normStatistics(graph, grouped, eps, prog, unbiasedVarEstimate, stableAlgo, type, debug)
 
     def whiten(self, acts: Tensor, mean: Tensor, invStdDev: Tensor, deviation: str = "invStdDev") -> Tensor:
         """`deviation` is what the call calls `invStdDev`."""
@@ -118,13 +131,21 @@ class NormLayer:
         self._groups(gradsIn, invStdDev=invStdDev)
 
     def gradients(
-        self, actsWhitened: Tensor, gradsIn: Tensor, invStdDev: Tensor, gamma: Tensor, partialsType: ElementType
+        self,
+        actsWhitened: Tensor,
+        gradsIn: Tensor,
+        invStdDev: Tensor,
+        gamma: Tensor,
+        partialsType: ElementType,
+        over: Over | None = None,
     ) -> Tensor:
         """The gradient of the activations, through the statistics."""
         type = self._partials(partialsType, gradsIn)
         groups = self._groups(gradsIn, invStdDev=invStdDev)
         graph, prog, debug = self.graph, self.prog, self.debug
         scaled = normGradients(graph, gradsIn, gamma, prog, debug)
+        if over is not None:
+            return distributedNormStatisticsGradients(graph, actsWhitened, scaled, invStdDev, prog, *over, type, debug)
         if groups is None:
             return normStatisticsGradients(graph, actsWhitened, scaled, invStdDev, prog, type, debug)
         whitened, slopes = groups.grouped(actsWhitened), groups.grouped(scaled)
