@@ -94,7 +94,8 @@ class Ring:
         """Send what is `moved` to the next, and take up the fragment that has come."""
         body.add(CrossReplicaCopy(moved, moved, self.to_next(), f"{self.debug}/toNext"))
         following = self._table(np.array(self._before(1), np.uint32), "following")
-        body.add(Copy(popops.dynamicSlice(self.graph, following, fragment, [0], [1], body, f"{self.debug}/next"), fragment))
+        number = popops.dynamicSlice(self.graph, following, fragment, [0], [1], body, f"{self.debug}/next")
+        body.add(Copy(number, fragment, f"{self.debug}/next"))
 
     def reduce_scatter(self, fragments: Tensor, op: CollectiveOperator) -> Tensor:
         """[1, elements]: of `fragments` [ranks, elements], that of the replica's rank, of all replicas of the group together."""

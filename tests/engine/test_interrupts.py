@@ -24,7 +24,7 @@ def test_an_interrupt_ends_a_loop_and_the_engine_goes_on(mode):
     assert output_of("loop", mode) == "interrupted\ndone\n"
 
 
-@pytest.mark.parametrize("name", ["condition", "callback"])
+@pytest.mark.parametrize("name", ["condition", "callback", "replicas"])
 def test_an_interrupt_ends_whatever_waits(name, mode):
     assert output_of(name, mode) == "done\n"
 

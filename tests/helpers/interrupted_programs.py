@@ -33,7 +33,7 @@ from pypoplar import (
     ipu,
 )
 from pypoplar.engine import division
-from pypoplar.program import Copy, Execute, Repeat, RepeatWhileTrue, Sequence
+from pypoplar.program import Copy, CrossReplicaCopy, Execute, Repeat, RepeatWhileTrue, Sequence
 from pypoplar.types import FLOAT, INT
 
 FOREVER = 2**40
@@ -226,6 +226,23 @@ def anywhere(mode: Any) -> None:
             engine.run(0)
             left.append([engine.readTensor(name).tobytes() for name in program.variables])
         assert left[0] == left[1] == left[2]
+
+
+def replicas(mode: Any) -> None:
+    """Replicas that meet without end, or never, interrupted at random times, compute right afterwards."""
+    numbers = random.Random(5)
+    for threads in (1, 2, 5):
+        bench = Bench(replicas=3)
+        x = bench.variable("x", [1, 2])
+        add = bench.execute(Add, value=x[0], amount=1)
+        copy = CrossReplicaCopy(x, x, {0: 1, 1: 2, 2: 0})
+        programs = [Sequence([add, copy]), Repeat(FOREVER, Sequence([add, copy])), Repeat(FOREVER, add)]
+        engine = bench.engine(programs, mode, {"pypoplar.threads": threads})
+        for program in (1, 2) * 4:
+            interrupted(partial(engine.run, program), numbers.uniform(0.0005, 0.05))
+        engine.load()
+        engine.run(0)
+        assert engine.readTensor("x").tolist() == [[2, 2]] * 3
 
 
 LOOPS = (Nested, NestedWorkers, NestedSupervisor, Branching, Known, Sum, Sums, Waiting, Printing)

@@ -232,7 +232,7 @@ class _Shift:
     def _run_replicas(self) -> None:
         crew = self._crew
         with suppress(IndexError):  # all are taken
-            while True:
+            while self.error is None:
                 replica = self._todo.pop()
                 try:
                     crew.stops[replica] = crew.runners[replica].go_on()
