@@ -21,7 +21,7 @@ from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.replicas.crew import replicas_together
 from pypoplar.engine.replicas.host_side import HostSide, replica_number
-from pypoplar.engine.replicas.replica import Replica, count_all, make_replicas
+from pypoplar.engine.replicas.replica import Replica, count_all, initialise_all, make_replicas, restart_all
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.shown_engine import ShownEngine
 from pypoplar.engine.streams import Callback, unknown_name
@@ -338,15 +338,13 @@ class Engine(ShownEngine):
         self._device = chosen
 
     def _load(self) -> None:
-        for replica in self._replicas:
-            replica.restart()
+        restart_all(self._replicas)
         self._host.rewind()
         self._loaded = True
 
     def _initialise(self) -> None:
         """Memory and streams as `load` leaves them."""
-        for replica in self._replicas:
-            replica.initialise()
+        initialise_all(self._replicas)
         self._host.rewind()
 
     def _alone(self, work: Callable[[], Result]) -> Result:

@@ -237,7 +237,7 @@ class _Shift:
                 try:
                     crew.stops[replica] = crew.runners[replica].go_on()
                 except BaseException as error:
-                    self.error = self.error or error
+                    self.error = error
 
     def _turn(self, number: int) -> None:
         """End a round in which all threads are done, and wake the others if the next one needs them, or if all go home."""

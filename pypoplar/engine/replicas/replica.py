@@ -28,21 +28,32 @@ class Replica:
     services: Services
     runs: Runs
 
-    def initialise(self) -> None:
-        """Memory and streams as `Engine.load` leaves them."""
+    def initialise(self, like: Replica | None) -> None:
+        """Memory and streams as `Engine.load` leaves them; memory as another replica has it that has just come from here."""
         executable, memory, image = self.state.executable, self.state.memory, self.state.executable.image
-        memory.whole[:] = UNINITIALISED
-        _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
+        if like is None:
+            memory.whole[:] = UNINITIALISED
+            _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
+        else:
+            memory.whole[:] = like.state.memory.whole
         if executable.replication is not None:
             for tile, offset in executable.replication.index.tolist():
                 memory.from_tile(tile)[offset : offset + 4].view(np.uint32)[0] = self.number
         self.streams.rewind()
 
-    def restart(self) -> None:
-        """Forget what runs have done and cost, as `Engine.load` does."""
-        self.initialise()
-        self.state.restart()
-        self.runs.reset()
+
+def initialise_all(replicas: Sequence[Replica]) -> None:
+    """Memory and streams of all replicas as `Engine.load` leaves them."""
+    for replica in replicas:
+        replica.initialise(replicas[0] if replica.number else None)
+
+
+def restart_all(replicas: Sequence[Replica]) -> None:
+    """Forget what runs have done and cost, as `Engine.load` does."""
+    initialise_all(replicas)
+    for replica in replicas:
+        replica.state.restart()
+        replica.runs.reset()
 
 
 def make_replicas(executable: Executable, threads: int) -> tuple[Replica, ...]:
