@@ -90,9 +90,16 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
             _lower_bounds(bounds, facts[run].loop.body, *hand)
         of_run[run] = _compiled_run(run, around.get(run), bounds[run], paired=worker)
         if run in facts:
-            loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run], curable=hand is not None)
+            loops[facts[run].loop.code.first] = _compiled_loop(
+                facts[run], vector, of_run[run], curable=hand is not None and not _calls(run)
+            )
     in_turn = tuple(loop for _, loop in sorted(loops.items()))
     return CompiledCode(tuple(of_run[run] for run in runs), in_turn, tuple(control.whiles))
+
+
+def _calls(run: MachineRun) -> bool:
+    """Whether there is a function of software in a run, which another form of it makes needless."""
+    return any(instruction.call for instruction in run.instructions)
 
 
 def _lower_bounds(bounds: dict[MachineRun, int], body: Sequence[MachineRun], width: int, together: int) -> None:

@@ -25,6 +25,7 @@ WIDTHS = {"float": 2, "half": 4}
 BYTES = {"float": 4, "half": 2}
 MOST_COMPARISONS = 8  # LLVM's limit
 NOBODYS = ("table", "array")  # bases of memory that nothing else reaches
+FLOAT_NAMES = ("_f32", "_f16")  # ends of the names of operations on floats
 ALIGNED = 8  # bytes of the widest load
 
 
@@ -89,7 +90,8 @@ def vectorised(facts: LoopFacts) -> VectorLoop:
 def by_hand(facts: LoopFacts) -> tuple[int, int] | None:
     """Rounds that run at once where a loop is written otherwise, and their bound; None where vectors cannot do what it does.
 
-    Branches may become choices, and what might overlap be read in front of the loop; the arithmetic is the same.
+    Branches may become choices, what might overlap be read in front of the loop, and functions of software be called for one
+    element after the other; the arithmetic is the same.
     """
     loop = facts.loop
     branches = len(loop.body) > 1
@@ -100,7 +102,7 @@ def by_hand(facts: LoopFacts) -> tuple[int, int] | None:
     run = MachineRun(loop.body[0].depth, [instruction for part in loop.body for instruction in part.instructions])
     try:
         alias = _element(facts, run)
-        _judge_registers(facts, run)
+        _judge_registers(facts, run, calls=True)
         _judge_order(facts, run, WIDTHS[alias])
     except Scalar:
         return None
@@ -135,8 +137,8 @@ def _changes(facts: LoopFacts, instruction: Instruction) -> bool:
     return any(register.depth >= facts.loop.code.depth for register in instruction.reads)
 
 
-def _judge_registers(facts: LoopFacts, run: MachineRun) -> None:
-    """Rounds are independent, and what they compute is floats."""
+def _judge_registers(facts: LoopFacts, run: MachineRun, *, calls: bool = False) -> None:
+    """Rounds are independent, and what they compute is floats; whether with `calls` of software."""
     made = {instruction.result for instruction in run.instructions}
     if facts.loop.stepping.variable in facts.needed.registers:
         raise Scalar("it computes with its variable")
@@ -146,6 +148,8 @@ def _judge_registers(facts: LoopFacts, run: MachineRun) -> None:
             carried = not outside and not _is_made(register, made)
             if carried and instruction.name in OPERATIONS:
                 raise Scalar("it takes a value from round to round, such as a sum")
+        if calls and instruction.call and instruction.name.endswith(FLOAT_NAMES):
+            continue
         if instruction.call and not (instruction.stores and instruction in facts.served):
             raise Scalar(f"there is a software function in it: {instruction.name.removeprefix('call ')}")
         if instruction.pipe is Pipe.MAIN and instruction.name in OPERATIONS:
@@ -237,7 +241,9 @@ def _vector_body(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
         if instruction.name in OPERATIONS:
             lanes = OPERATIONS[instruction.name].price(facts.architecture).lanes
         for _ in range(max(1, width // lanes)):
-            body.instructions.append(_copy(instruction, instruction.name, reads, result, instruction.slots))
+            copied = _copy(instruction, instruction.name, reads, result, instruction.slots)
+            copied.call = instruction.call
+            body.instructions.append(copied)
     repeats = facts.loop.most_rounds is not None and facts.loop.most_rounds // width <= facts.repeat_limit
     body.ending = [] if repeats else list(run.ending)
     return body

@@ -66,7 +66,7 @@ class DearLine:
         """Slots of its bound that another way to write it could save."""
         bound = self.cost.bound or 0
         left = sum(FUNCTIONS[name].slots for name in self.names)
-        return bound * max(0, (self.price or self.slots) - left) // self.slots
+        return min(bound, self.cost.slots * max(0, (self.price or self.slots) - left) // self.slots)
 
     @property
     def price(self) -> int:

@@ -624,3 +624,15 @@ def test_what_a_part_may_have_set_is_in_a_register_behind_it():
     body = tuple(Once((left, *choice.then)) if statement is choice else statement for statement in typed.body)
     listing = [name for run in compiled(evolve(typed, body=body), TARGETS["ipu2"]).runs for name in names(run)]
     assert listing == ["ld32", "less_i32", "brz", "setzi", "add_i32", "st32"]
+
+
+def test_the_bound_of_a_loop_with_a_function_of_software_has_the_rest_of_it_on_vectors():
+    product = "self.x[i] * self.x[i] + 1.0"
+    body = "for i in range(len(self.x)):\n    self.x[i] = " + " * ".join([f"({product})"] * 3) + " * {}(self.x[i])"
+    bounds = {}
+    for name in ("math.erf", "abs"):
+        code = code_of(body.format(name), "x: InOut[Vector[FLOAT]]")
+        (loop,) = code.loops
+        run = code.runs[loop.code.first]
+        bounds[name] = loop.price.bound / 2 if loop.price is not None else run.bound
+    assert bounds["math.erf"] == pytest.approx(bounds["abs"] + 41, abs=2)
