@@ -150,7 +150,8 @@ def host_bound(report: Report) -> Insight | None:
         advice = f"{FEWER_COPIES}, {KEEP}"
     else:
         text += f" {counted(syncs.times, 'transfer takes', 'transfers take')} {syncs.cycles:,} of them for syncs,"
-        text += f" {syncs.cycles / execution.totalCycles.total:.1%}; the rest is bytes, {1 - syncs.cycles / cycles:.1%}."
+        text += f" {syncs.cycles / execution.totalCycles.total:.1%} of the total;"
+        text += f" the rest, {1 - syncs.cycles / cycles:.1%} of them, for bytes."
         advice = f"{FEWER_BYTES}. K{KEEP[1:]}" if 2 * syncs.cycles <= cycles else f"{FEWER_COPIES}, {KEEP}"
     title = "Bound by the host" if share >= NOTED else "Exchange with the host"
     return Insight("host_bound", weigh(share), title, text, advice, "trace", share)

@@ -212,7 +212,7 @@ def test_syncs_and_bytes_of_the_host_are_told_apart_and_what_is_more_is_advised(
     syncs = round(5 * target.host_sync_seconds * target.getTileClockFrequency())
     cycles = sum(step.host_exchange_cycles for step in report.execution.steps)
     assert f" 5 transfers take {syncs:,} of them for syncs, " in finding.text
-    assert finding.text.endswith(f"; the rest is bytes, {1 - syncs / cycles:.1%}.")
+    assert finding.text.endswith(f" of the total; the rest, {1 - syncs / cycles:.1%} of them, for bytes.")
     assert finding.advice.startswith(advice)
     assert "eep data on the device over several runs, or move loops from the host into a Repeat." in finding.advice
 
