@@ -34,7 +34,7 @@ from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
-from pypoplar.executable.replication import Replication
+from pypoplar.executable.replication import LEFT_OUT, Replication
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
@@ -80,8 +80,8 @@ def fields_of(part: type) -> dict[str, Any]:
 
 @functools.cache
 def left_out(part: type) -> frozenset[str]:
-    """The fields of a class of `PARTS` that files leave out where they are None: those for which that is the default."""
-    return frozenset(declared.name for declared in attrs.fields(part) if declared.default is None)
+    """The fields of a class of `PARTS` that files leave out where they are None, as their metadata says."""
+    return frozenset(declared.name for declared in attrs.fields(part) if declared.metadata.get(LEFT_OUT))
 
 
 def dtype_of(kind: Any, path: str) -> np.dtype[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.codelet import Codelet
@@ -24,7 +24,7 @@ from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
-from pypoplar.executable.replication import Replication
+from pypoplar.executable.replication import LEFT_OUT, Replication
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
@@ -87,7 +87,7 @@ class Executable:
     touch_bytes: int  # that the marks of `Touches` take
     touches: Touches | None
     cost: CostFacts | None = None  # of one that is priced and never run
-    replication: Replication | None = None  # where there are several replicas; all else is of one of them
+    replication: Replication | None = field(default=None, metadata={LEFT_OUT: True})  # of several replicas; all else is of one
 
     def __repr__(self) -> str:
         counts = self.counts

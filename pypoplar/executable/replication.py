@@ -6,6 +6,9 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 
+LEFT_OUT = "left out of files where it is None"
+"""In the metadata of a field: executables of one replica have the files that they had before there were others."""
+
 
 @frozen(eq=False)
 class Replication:
