@@ -426,7 +426,7 @@ def priced() -> Executable:
     stream = graph.addHostToDeviceFIFO("n", INT, 1)
     loop, choice = RepeatWhileTrue(Execute(count), more, Copy(stream, n)), If(more, Copy(stream, n), Sync(SyncType.INTERNAL))
     program = Sequence(loop, choice, Switch(n, [(1, Sync(SyncType.INTERNAL))]))
-    assumptions = [assume_count(loop, 3), assume_share(choice, 0.5), assume(n, 1)]
+    assumptions = (assume_count(loop, 3), assume_share(choice, 0.5), assume(n, 1))
     return compileGraph(graph, program, mode="cost", assumptions=assumptions)
 
 

@@ -2,13 +2,14 @@
 
 import sqlite3
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from engine_random import Count, Deal, Halve, Long, Merge, Mix, Noise, RandomProgram, Rows
 
-from pypoplar import BOOL, INT, Engine, Executable, assume, assume_count
+from pypoplar import BOOL, INT, Device, Engine, Executable, Tensor, assume, assume_count
 from pypoplar.engine.auto_report import save
-from pypoplar.program import Call, If, Program, RepeatWhileFalse, RepeatWhileTrue, Sequence, Switch
+from pypoplar.program import Call, Copy, If, Program, RepeatWhileFalse, RepeatWhileTrue, Sequence, Switch
 from pypoplar.report.report import Report
 
 PRICED = [Mix, Halve, Count, Long, Rows, Deal, Noise, Merge]  # whose cycles no data decide
@@ -17,9 +18,10 @@ PRICED = [Mix, Halve, Count, Long, Rows, Deal, Noise, Merge]  # whose cycles no 
 class PricedProgram(RandomProgram):
     """A random program without prints and host functions, in which what decides is a constant, or assumed as it will be."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, random: Random, device: Device, steps: int) -> None:
         self.assumptions: list[Any] = []
-        super().__init__(*arguments, codelets=PRICED, **named)
+        self.constants: dict[str, int] = {}  # by name, what `_constant` has made
+        super().__init__(random, device, PRICED, steps)
         self.programs.append(Sequence([Call(function) for function in self.functions]))  # so that assumptions in them are used
 
     def _print(self, depth: int) -> Program:
@@ -54,20 +56,20 @@ class PricedProgram(RandomProgram):
         return Switch(index, cases, self._sequence(2, depth - 1) if self.random.random() < 0.5 else None)
 
     def _while(self, depth: int) -> Program:
-        sequence: Any = super()._while(depth)
+        """A loop that a counter ends: half of the time its rounds are assumed, else they are found."""
+        sequence: Program = super()._while(depth)
+        assert isinstance(sequence, Sequence)
         start, loop = sequence.programs
+        assert isinstance(start, Copy)
+        assert isinstance(start.source, Tensor)
         assert isinstance(loop, RepeatWhileTrue | RepeatWhileFalse)
-        rounds = int(self.graph_constant(start.source))
-        self.assumptions.append(assume_count(loop, rounds))
+        if self.random.random() < 0.5:
+            self.assumptions.append(assume_count(loop, self.constants[start.source.getDebugStr()]))
         return sequence
-
-    def graph_constant(self, tensor: Any) -> int:
-        """The value of a constant that `_constant` has made."""
-        return self.constants[tensor.getDebugStr()]
 
     def _constant(self, type: Any, value: Any) -> Any:
         constant = super()._constant(type, value)
-        self.constants = {**getattr(self, "constants", {}), constant.getDebugStr(): value}
+        self.constants[constant.getDebugStr()] = value
         return constant
 
 
