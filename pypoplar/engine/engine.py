@@ -222,7 +222,18 @@ class Engine(ShownEngine):
         When a codelet of an executable from a file cannot be translated.
     """
 
-    def __new__(cls, *arguments: object, mode: object = "native", **named: object) -> Self:
+    def __new__(
+        cls,
+        graph: Graph | Executable,
+        programs: Program | Iterable[Program] | Options = None,
+        options: Options = None,
+        *,
+        mode: Mode = "native",
+        progress: Progress | None = None,
+        name: str = "",
+        sample: Samples | None = None,
+        assumptions: Iterable[Assumption] = (),
+    ) -> Self:
         """An engine of a mode: one of mode "cost" is of a class of its own."""
         if mode == "cost" and cls is Engine:
             from pypoplar.engine.cost_engine import CostEngine  # late: most engines run
