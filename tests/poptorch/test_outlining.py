@@ -76,6 +76,20 @@ class Pooled(torch.nn.Module):
         return torch.nn.functional.max_pool1d(self.linear(x), 3, 1, 1) * 0.5
 
 
+class Joined(torch.nn.Module):
+    """A layer that draws numbers for what it puts together of two values, from places that it swaps."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.linspace(0.2, 1.4, WIDTH))
+
+    def forward(self, x):
+        first, second = torch.softmax(x, -1), torch.cumsum(x, 1) * 0.1
+        x = torch.cat([second[:, :2], first[:, :2], second[:, 4:].flip(1)], 1)
+        x = x + torch.tanh(x * self.scale)
+        return torch.nn.functional.dropout(torch.tanh(x), 0.25, self.training) + x
+
+
 class Network(torch.nn.Module):
     """Layers of a kind, with what lies between them as results beside the loss."""
 
@@ -149,6 +163,13 @@ def test_dropouts_are_parts_of_functions_that_run_as_often_as_there_are_layers()
     assert counts[0][0] == 12
     assert counts[1][0] <= 6
     assert counts[0][1] == counts[1][1]
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_numbers_drawn_for_what_is_put_together_of_results_of_a_call_are_those_without_functions(count):
+    plain, outlined = (run_of(lambda: Network(Joined, count), outline) for outline in (False, True))
+    assert calls_of(outlined[2])
+    assert_equal(plain, outlined)
 
 
 def test_copies_are_named_by_the_module_whose_call_they_belong_to():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from typing import Any
 
@@ -13,7 +14,8 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
-from pypoplar.poptorch.outlining.tensors_within import all_within
+from pypoplar.poptorch.outlining.memory_order import in_memory_order
+from pypoplar.poptorch.outlining.tensors_within import all_within, tensors_within
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
@@ -27,6 +29,14 @@ class Twins:
     graph: Graph
     name: str
     twins: dict[int, tuple[Tensor, Tensor]] = field(factory=dict)  # by identity of the tensor, which is kept beside its clone
+
+    @staticmethod
+    def of_values(graph: Graph, name: str, values: Iterable[Any]) -> Twins:
+        """Those of all tensors within values, which lie in memory in the order of these."""
+        twins = Twins(graph, name)
+        for tensor in in_memory_order(tensor for value in values for tensor in tensors_within(value)):
+            twins.of(tensor)
+        return twins
 
     def of(self, tensor: Tensor) -> Tensor:
         """The clone of a tensor."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
-from itertools import takewhile
+from itertools import compress, takewhile
 from typing import Any
 
 from attrs import define, field, frozen
@@ -15,8 +16,9 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, Drawing, InputVariable, Pending, Unplaced
 from pypoplar.poptorch.outlining.call_copies import LayoutOfView, Twins, layouts
-from pypoplar.poptorch.outlining.equal_runs import EqualRuns
-from pypoplar.poptorch.outlining.tensors_within import consists_of_tensors, with_tensors
+from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws
+from pypoplar.poptorch.outlining.memory_order import are_in_turn, in_memory_order
+from pypoplar.poptorch.outlining.tensors_within import all_within, consists_of_tensors, tensors_within, with_tensors
 from pypoplar.program import Sequence
 from pypoplar.types import UNSIGNED_INT
 
@@ -42,6 +44,7 @@ class OutlinedRun:
     views: tuple[int, ...]  # places of results that are views of others or of what is given
     constants: dict[int, Constant]  # by place
     modifiers: tuple[Tensor, ...]  # of its drawings, in their order
+    ordered: tuple[Tensor, ...]  # parameters that it puts together: a call's arguments have to lie in memory in their order
 
 
 class _ReachesOutside(Exception):
@@ -86,6 +89,9 @@ def outlined_run(
     body = _body(lowering, nodes, arguments.inside, wanted)
     if body is None:
         return None
+    ordered = _ordered(arguments, nodes, body) if any(map(draws, lowering.joint.graph.nodes)) else ()
+    if ordered is None:
+        return None
     for place, node in enumerate(given):
         value = lowering.values[node]
         if isinstance(value, Unplaced) and (own := arguments.inputs.get(value.variable)) is not None and own.tensor is not None:
@@ -94,7 +100,7 @@ def outlined_run(
     constants = {place: value for place, value in body.results.items() if isinstance(value, Constant)}
     results = {place: value for place, value in body.results.items() if place not in constants}
     function = lowering.whole.addFunction(body.program)
-    return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, body.modifiers)
+    return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, body.modifiers, ordered)
 
 
 def placed_like(lowering: GraphLowering, node: fx.Node, first: fx.Node, variable: InputVariable, like: InputVariable) -> Any:
@@ -134,6 +140,7 @@ class _OwnArguments:
     inside: _Inside = field(factory=_Inside)
     parameters: dict[int, FunctionParameter] = field(factory=dict)
     inputs: dict[InputVariable, InputVariable] = field(factory=dict)  # those without tensors, with the function's own
+    twins: SequenceOf[tuple[Tensor, Tensor]] = ()  # tensors given, with the function's own, in the order of memory
 
     @staticmethod
     def of(
@@ -141,7 +148,9 @@ class _OwnArguments:
     ) -> _OwnArguments:
         """Of values that are given; constants and those that are the `same` for all runs are read where they are."""
         own = _OwnArguments()
-        twins = Twins(lowering.whole, f"{name}/argument")
+        copied = [not (one or isinstance(value, Constant | Unplaced)) for one, value in zip(same, values, strict=True)]
+        twins = Twins.of_values(lowering.whole, f"{name}/argument", compress(values, copied))
+        own.twins = list(twins.twins.values())
         for place, (node, value) in enumerate(zip(given, values, strict=True)):
             seen = _views_to(lowering, node) if isinstance(value, Unplaced) else {node: value}
             own.inside.update(seen)
@@ -195,6 +204,35 @@ def _body(lowering: GraphLowering, nodes: SequenceOf[fx.Node], inside: _Inside, 
     finally:
         lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings, lowering.modifiers = outside
     return body if all(map(consists_of_tensors, results.values())) else None
+
+
+def _ordered(arguments: _OwnArguments, nodes: SequenceOf[fx.Node], body: _Body) -> tuple[Tensor, ...] | None:
+    """Parameters of a function that its run puts together; None if what is put together may lie in another order of memory.
+
+    On that order the numbers of a drawing depend. What a run makes lies in the order in which it is made, behind what it is given;
+    of what it is given the order is known of parameters alone, not of inputs and constants, which lie where they are needed first.
+    """
+    results = {id(tensor): tensor for tensor in tensors_within(list(body.results.values()))}
+    if not are_in_turn(in_memory_order(results.values())):
+        return None
+    within, inside = set(nodes), arguments.inside
+    given = _variables(value for node, value in inside.items() if node not in within)
+    own = {number: place for place, (_, twin) in enumerate(arguments.twins) for number in twin.variable_numbers()}
+    joined: set[int] = set()
+    for tensor in all_within([inside[node] for node in nodes if not isinstance(inside[node], Pending)]):
+        numbers = set(tensor.variable_numbers())
+        others = numbers & given
+        if len(numbers) > 1 and not others <= own.keys():
+            return None
+        if len(others) > 1:
+            joined |= {own[number] for number in others}
+    pairs = [arguments.twins[place] for place in sorted(joined)]
+    return tuple(twin for _, twin in pairs) if are_in_turn(source for source, _ in pairs) else None
+
+
+def _variables(values: Iterable[Any]) -> set[int]:
+    """The numbers of all variables that tensors within values view."""
+    return {number for value in values for tensor in all_within(value) for number in tensor.variable_numbers()}
 
 
 def _results(lowering: GraphLowering, nodes: SequenceOf[fx.Node], wanted: set[int]) -> tuple[tuple[int, ...], dict[int, Any]]:

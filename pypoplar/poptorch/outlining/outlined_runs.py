@@ -16,6 +16,7 @@ from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, Drawing, Unplaced
 from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, bytes_of, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, is_copied, worth_of
+from pypoplar.poptorch.outlining.memory_order import are_in_turn
 from pypoplar.poptorch.outlining.outlined_functions import (
     OutlinedRun,
     name_of_run,
@@ -126,7 +127,7 @@ class Outlining:
             if not are_equal(layouts(lowering.whole, value), parameter.layouts):
                 return None
             arguments[place] = value
-        return arguments if _are_apart(outlined, arguments) else None
+        return arguments if _are_apart(outlined, arguments) and _are_in_order(outlined, arguments) else None
 
     def _call(self, outlined: OutlinedRun, number: int, arguments: dict[int, Any]) -> int:
         """Copies of arguments, the call, and copies of results; how many operations that are."""
@@ -136,7 +137,8 @@ class Outlining:
         copies = [(source, target) for target, source in _copies(outlined, arguments).values()]
         copies += self._modifiers(drawings, name)
         add_copies(lowering.whole, lowering.program, copies, f"{name}/arguments")
-        kept, known = Twins(lowering.whole, f"{name}/result"), {id(own): drawing for own, drawing in drawings}
+        kept = Twins.of_values(lowering.whole, f"{name}/result", outlined.results.values())
+        known = {id(own): drawing for own, drawing in drawings}
         for place, result in outlined.results.items():
             lowering.values[nodes[place]] = with_tensors(result, kept.of, lambda one: known.get(id(one.modifier), one))
         results = list(kept.twins.values())
@@ -188,6 +190,12 @@ def _are_apart(outlined: OutlinedRun, arguments: dict[int, Any]) -> bool:
         for place, argument in arguments.items()
         for target, source in zip(tensors_within(outlined.parameters[place].value), tensors_within(argument), strict=True)
     )
+
+
+def _are_in_order(outlined: OutlinedRun, arguments: dict[int, Any]) -> bool:
+    """Whether what the function puts together lies in memory in the order in which it does there."""
+    copies = _copies(outlined, arguments)
+    return are_in_turn(copies[id(target)][1] for target in outlined.ordered)
 
 
 def _is_same(value: Any, other: Any) -> bool:
