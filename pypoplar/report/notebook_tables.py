@@ -445,7 +445,7 @@ def describe_program(program: Program) -> Described[Program]:
         and name[0] != "_"
         and value is not None
         and value is not False
-        and value != ""
+        and value not in ("", {})
         and not _holds_programs(value)
     ]
     return titled(type(program).__name__, getattr(program, "name", ""), details), below

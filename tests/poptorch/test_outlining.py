@@ -154,15 +154,14 @@ def test_results_with_functions_are_those_without_to_the_bit(kind, training):
     assert vertices[1] < vertices[0]
 
 
-def test_dropouts_are_parts_of_functions_that_run_as_often_as_there_are_layers():
+def test_dropouts_are_in_no_function():
     counts = []
     for outline in (False, True):
         *_, model = run_of(lambda: Network(Dropped, 6), outline, calls=1)
         dropouts = [step for step in model.getReport().execution.steps if "native_dropout" in step.name and step.compute_cycles]
         counts.append((len(dropouts), sum(step.compute_cycles for step in dropouts)))
+    assert counts[0] == counts[1]
     assert counts[0][0] == 12
-    assert counts[1][0] <= 6
-    assert counts[0][1] == counts[1][1]
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])

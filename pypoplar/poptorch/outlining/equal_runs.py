@@ -177,8 +177,11 @@ class _Labels:
 
 
 def _is_repeatable(lowering: GraphLowering, node: fx.Node) -> bool:
-    """Whether an operation does the same again: it talks to no host, and is no mark of a loop or an IPU."""
-    if node is lowering.first_gradient:
+    """Whether an operation does the same again: it draws no numbers, talks to no host, and is no mark of a loop or an IPU.
+
+    What a function draws would depend on where its tensors lie among others, and is not yet proved to be what is drawn without it.
+    """
+    if node is lowering.first_gradient or draws(node):
         return False
     if node.target is operator.getitem:
         return isinstance(node.args[0], fx.Node) and _is_repeatable(lowering, node.args[0])
