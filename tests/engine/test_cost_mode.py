@@ -14,6 +14,8 @@ from priced_programs import PricedProgram, profile, same_profiles
 from pypoplar import (
     BOOL,
     INT,
+    UNSIGNED_INT,
+    UNSIGNED_LONGLONG,
     ApplicationRuntimeError,
     AtomicStoreError,
     CodeletIndexError,
@@ -451,3 +453,30 @@ def test_what_data_change_is_not_known():
         engine = bench.engine(loop(bench, changing), mode="cost")
         with pytest.raises(ControlProgramError, match="reads 'more', which is data"):
             engine.run()
+
+
+@pytest.mark.parametrize("value", [1, 2**31, 2**31 + 1, 2**32 - 1])
+@pytest.mark.parametrize("known", ["constant", "initial", "assumed"])
+def test_a_switch_on_a_large_unsigned_number_takes_its_case(value, known):
+    bench = Bench()
+    x = bench.variable("x", [0, 0, 0, 0])
+    index = bench.graph.addConstant(UNSIGNED_INT, [], value) if known == "constant" else bench.graph.addVariable(UNSIGNED_INT, [])
+    bench.graph.setTileMapping(index, 0)
+    if known == "initial":
+        bench.graph.setInitialValue(index, value)
+    cases = [(case, Repeat(case % 7 + 2, bench.execute(Add, value=x[0], amount=1))) for case in (1, 2**31, 2**31 + 1, 2**32 - 1)]
+    assumptions = [assume(index, value)] if known == "assumed" else []
+    engine = Engine(bench.graph, Switch(index, cases), mode="cost", assumptions=assumptions)
+    engine.load(bench.device)
+    engine.run()
+    assert [step.executions for step in engine.getReport().execution.steps] == [value % 7 + 2]
+
+
+def test_a_predicate_of_64_bits_may_be_large():
+    bench = Bench()
+    x = bench.variable("x", [0])
+    index = bench.graph.addConstant(UNSIGNED_LONGLONG, [], 2**63)
+    bench.graph.setTileMapping(index, 0)
+    engine = bench.engine(If(index, bench.execute(Add, value=x[0], amount=1)), mode="cost")
+    engine.run()
+    assert [step.executions for step in engine.getReport().execution.steps] == [1]

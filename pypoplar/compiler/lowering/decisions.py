@@ -15,6 +15,7 @@ from pypoplar.compiler.control.operation_tree import OperationTree
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.errors import ControlProgramError
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, CostFacts, Decision
 from pypoplar.graph.frozen import ElementRuns, FrozenGraph
 from pypoplar.graph.graph import Graph
@@ -76,6 +77,8 @@ def find_decisions(lowering: Lowering, assumed: Assumed, compiled: Callable[[Con
             how, amount = VALUE, value
         if how == UNKNOWN and (place := control.read_of(tensor)) != NOTHING:
             how, amount = COMPUTED, place
+        if how == VALUE:
+            amount = _as_compared(int(amount), Opcode(row[ProgramRow.OPERATION]))
         made_at = line_text(owner.location)
         decisions.append(Decision(number, type(owner).__name__, made_at, tensor.getDebugStr(), how, float(amount), assumption))
     known.require_use()
@@ -87,6 +90,13 @@ def find_decisions(lowering: Lowering, assumed: Assumed, compiled: Callable[[Con
 def _element(tensor: Tensor) -> int:
     """The element id of a tensor of one element."""
     return int(tensor.runs().start[0])
+
+
+def _as_compared(value: int, operation: Opcode) -> int:
+    """A value as a row of the program sees it: a Switch compares 32 bits as a signed number, a branch asks only whether it is 0."""
+    if operation == Opcode.UNLESS_EQUAL:
+        return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return max(-LARGEST, min(value, LARGEST))
 
 
 @define(eq=False)
