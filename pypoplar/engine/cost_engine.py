@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 import numpy as np
 from attrs import evolve, frozen
@@ -12,7 +12,7 @@ from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost.cost_state import CostState
 from pypoplar.engine.cost.samples import check_samples
-from pypoplar.engine.engine import Engine, Mode
+from pypoplar.engine.engine import Engine, Mode, listed_assumptions
 from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.streams import unknown_name
@@ -48,7 +48,7 @@ class CostEngine(Engine):
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
     ) -> None:
-        given: Sequence[Assumption] = tuple(assumptions)
+        given = cast(tuple[Assumption, ...], listed_assumptions(assumptions))
         self._name_and_compile(graph, programs, options, "cost", progress, name, given)
         translate_codelets(self.executable)
         self._cost = CostState(self.executable, check_samples(self.executable, sample), _control_of(self.executable))

@@ -127,17 +127,24 @@ def compileGraph(
         bar.close()
 
 
+def listed_assumptions(assumptions: Iterable[object]) -> tuple[object, ...]:
+    """What was given as assumptions, each once, also if they come one by one; refused if it is one thing alone."""
+    if not isinstance(assumptions, Iterable):
+        raise PoplarTypeError(f"assumptions: expected a list, [a, b], got {assumptions!r}")
+    return tuple(ordered(assumptions, "assumptions", "[a, b]"))
+
+
 def checked_assumptions(mode: object, assumptions: Iterable[Assumption]) -> tuple[Assumption, ...] | None:
     """The assumptions for a compilation of a mode, "run" or "cost"; None where the result is to be run."""
     if mode not in ("run", "cost"):
         raise InvalidOption(f"mode is {mode!r}: expected 'run' or 'cost'")
-    given: tuple[object, ...] = tuple(ordered(assumptions, "assumptions", "[a, b]"))
+    given = listed_assumptions(assumptions)
     wrong = [what for what in given if not isinstance(what, AssumedValue | AssumedCount | AssumedShare)]
     if wrong:
         raise PoplarTypeError(f"assumptions are made by assume, assume_count and assume_share, got {wrong[0]!r}")
     if given and mode == "run":
         raise InvalidOption("assumptions are for mode='cost': a run knows what its data decide")
-    return None if mode == "run" else tuple(assumptions)
+    return None if mode == "run" else cast(tuple[Assumption, ...], given)
 
 
 def _compiled(

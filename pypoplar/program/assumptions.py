@@ -17,6 +17,8 @@ from pypoplar.program.branches import If
 from pypoplar.program.loops import RepeatWhileFalse, RepeatWhileTrue
 from pypoplar.tracebacks import public
 
+MOST_ROUNDS = 1 << 48  # what a decision of an executable can have
+
 
 @frozen(eq=False)
 class AssumedValue:
@@ -126,7 +128,7 @@ def assume_count(program: RepeatWhileTrue | RepeatWhileFalse, count: int) -> Ass
     PoplarTypeError
         If it is no such loop, or the count no whole number.
     ControlProgramError
-        If the count is below 0.
+        If the count is below 0, or above 2**48.
     """
     if not isinstance(program, RepeatWhileTrue | RepeatWhileFalse):
         raise PoplarTypeError(f"assume_count: expected a RepeatWhileTrue or RepeatWhileFalse, got {_kind(program)}")
@@ -136,6 +138,8 @@ def assume_count(program: RepeatWhileTrue | RepeatWhileFalse, count: int) -> Ass
         raise PoplarTypeError(f"assume_count: expected a whole number, got {count!r}") from None
     if rounds < 0:
         raise ControlProgramError(f"assume_count: a loop has 0 rounds or more, got {rounds}")
+    if rounds > MOST_ROUNDS:
+        raise ControlProgramError(f"assume_count: a loop has {MOST_ROUNDS:,} rounds at most, got {rounds}")
     return AssumedCount(program, rounds)
 
 
@@ -167,7 +171,7 @@ def assume_share(program: If, share: float) -> AssumedShare:
     if isinstance(share, bool) or not isinstance(share, int | float):
         raise PoplarTypeError(f"assume_share: expected a number from 0 to 1, got {share!r}")
     if not 0 <= share <= 1:
-        raise ControlProgramError(f"assume_share: expected a number from 0 to 1, got {share:g}")
+        raise ControlProgramError(f"assume_share: expected a number from 0 to 1, got {share!r}")
     return AssumedShare(program, float(share))
 
 

@@ -27,6 +27,7 @@ from pypoplar import (
     InvalidOption,
     Output,
     PoplarError,
+    PoplarTypeError,
     UnknownHandle,
     Vector,
     Vertex,
@@ -261,6 +262,8 @@ def test_numbers_of_assumptions_are_checked():
     choice = If(more[0], Sequence())
     for wrong in (
         lambda: assume_count(loop, -1),
+        lambda: assume_count(loop, 2**48 + 1),
+        lambda: assume_share(choice, 10**400),
         lambda: assume_share(choice, 1.5),
         lambda: assume_share(choice, -0.1),
         lambda: assume_share(choice, float("nan")),
@@ -480,3 +483,15 @@ def test_a_predicate_of_64_bits_may_be_large():
     engine = bench.engine(If(index, bench.execute(Add, value=x[0], amount=1)), mode="cost")
     engine.run()
     assert [step.executions for step in engine.getReport().execution.steps] == [1]
+
+
+def test_assumptions_may_come_one_by_one_and_are_not_one_alone():
+    bench = Bench()
+    loop, _ = loop_of(bench, RepeatWhileTrue)
+    assumed = assume_count(loop, 4)
+    engine = Engine(compileGraph(bench.graph, loop, mode="cost", assumptions=(one for one in [assumed])), mode="cost")
+    engine.load(bench.device)
+    engine.run()
+    for wrong in (assumed, None, 3):
+        with pytest.raises(PoplarTypeError, match="assumptions"):
+            Engine(bench.graph, loop, mode="cost", assumptions=wrong)
