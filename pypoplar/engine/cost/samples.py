@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from pypoplar.codelet.ir.deciding_loads import deciding_fields
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.executable.executable import Executable
 from pypoplar.spelling import nearest_or_all
+from pypoplar.types import ElementType
 
 
 def check_samples(executable: Executable, samples: object) -> Samples:
@@ -34,17 +37,32 @@ def check_samples(executable: Executable, samples: object) -> Samples:
                 raise InvalidOption(f"{where}: {name!r} has no field {field!r}{nearest_or_all(str(field), list(known))}")
             if field not in deciding_fields(codelets[name].typed):
                 raise InvalidOption(f"{where}: nothing that {name!r} does depends on the values of {field!r}: leave it out")
-            checked[name][field] = _bounds(f"{where}[{field!r}]", bounds, known[field].type.dtype.kind == "f")
+            checked[name][field] = _bounds(f"{where}[{field!r}]", bounds, known[field].type)
     return checked
 
 
-def _bounds(where: str, bounds: Any, fractions: bool) -> tuple[float, float]:
+def _bounds(where: str, bounds: Any, type: ElementType) -> tuple[float, float]:
     pair = list(bounds) if isinstance(bounds, list | tuple) else []
     if len(pair) != 2 or not all(isinstance(bound, Real) for bound in pair):
         raise PoplarTypeError(f"{where}: expected the least and the largest value, (low, high), got {bounds!r}")
-    low, high = float(pair[0]), float(pair[1])
-    if not fractions and not (low.is_integer() and high.is_integer()):
-        raise PoplarTypeError(f"{where}: expected whole numbers, got ({low:g}, {high:g})")
+    low, high = pair
+    if type.dtype.kind != "f" and any(bound % 1 != 0 for bound in pair):
+        raise PoplarTypeError(f"{where}: expected whole numbers, got ({low}, {high})")
     if not low <= high:
-        raise InvalidOption(f"{where}: there is no value from {low:g} to {high:g}")
-    return low, high
+        raise InvalidOption(f"{where}: there is no value from {low} to {high}")
+    least, most = _range(type.dtype)
+    if not least <= low <= high <= most:
+        raise InvalidOption(f"{where}: {type!r} has values from {least} to {most}, got {bounds!r}")
+    return float(low), float(high)
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the largest number that a type has and that can be drawn."""
+    if dtype.kind == "b":
+        return 0, 1
+    if dtype.kind == "f":
+        return float(np.finfo(dtype).min), float(np.finfo(dtype).max)
+    most = 2**53  # what a float tells from its neighbours
+    if dtype.kind not in "iu":
+        return -most, most
+    return max(-most, int(np.iinfo(dtype).min)), min(most, int(np.iinfo(dtype).max))
