@@ -31,6 +31,7 @@ from pypoplar import (
     Vector,
     VectorList,
     Vertex,
+    assume,
     compileGraph,
     concat,
     default,
@@ -44,7 +45,7 @@ from pypoplar.errors import CodeletError, PoplarTypeError
 from pypoplar.poplin import createMatMulInputLHS, createMatMulInputRHS, matMul
 from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.poputil.overloads import forms
-from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Switch
+from pypoplar.program import Call, Copy, CrossReplicaCopy, Execute, If, Repeat, Sequence, Switch
 
 ROOMS = ("", ".program", ".poputil", ".popops", ".poplin", ".popnn", ".testing")
 SEVERAL = (
@@ -68,6 +69,7 @@ MADE_BY_PYPOPLAR = (  # classes that users get and do not make
 )
 ONE_VALUE = {  # takes one thing, whatever its annotation says
     "Engine.connectStreamToCallback.callback",
+    "Engine.connectStreamToCallback.replica",
     "Graph.addFunction.program",
     "Graph.clone.what",
     "StreamCallback.fetch.chunk",
@@ -388,6 +390,10 @@ REFUSED = {
     "another tensor of concat": lambda case: concat(case.x, {case.x}, 0),
     "stack.tensors": lambda case: stack({case.m[0], case.m[1]}),
     "Call.__init__.inputs": lambda case: Call(case.host_function(), {case.x}, [case.x]),
+    "CrossReplicaCopy.__init__.replicaMap": lambda case: CrossReplicaCopy(case.x, case.x, {0, 1}),
+    "Call.__init__.names": lambda case: Call(case.graph.addFunction(case.a), names={"layer0"}),
+    "Engine.__init__.assumptions": lambda case: Engine(case.graph, case.a, mode="cost", assumptions={assume(case.index, 1)}),
+    "compileGraph.assumptions": lambda case: compileGraph(case.graph, case.a, mode="cost", assumptions={assume(case.index, 1)}),
     "Call.__init__.outputs": lambda case: Call(case.host_function(), [case.x], {case.x}),
     "Sequence.__init__.programs": lambda case: Sequence({case.a, case.b}),
     "Switch.__init__.cases": lambda case: Switch(case.index, {(0, case.a), (1, case.b)}),

@@ -54,7 +54,7 @@ class Call(Program):
         note: str = "",
     ) -> None:
         super().__init__(name)
-        self.names, self.note = dict(names or {}), note
+        self.names, self.note = dict(ordered(names or {}, "the names of Call", "{'layer0': 'layer3'}")), note
         self.function = function
         self.inputs = list(ordered(inputs, "the inputs of Call", TENSORS))
         self.outputs = list(ordered(outputs, "the outputs of Call", TENSORS))

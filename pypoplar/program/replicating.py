@@ -6,6 +6,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
+from pypoplar.braces import ordered
 from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.operands import check_copy, check_one_element
 from pypoplar.graph.tensor import Tensor
@@ -125,7 +126,7 @@ class AssumeEqualAcrossReplicas(Program):
 
 def _receivers(replica_map: Any, count: int) -> tuple[int, ...]:
     """For each replica the one to which it sends."""
-    if not isinstance(replica_map, Mapping):
+    if not isinstance(ordered(replica_map, "a replica map", "{0: 1, 1: 0}"), Mapping):
         raise PoplarTypeError(
             f"a replica map is a dict from each replica to its receiver, got {replica_map!r}; write {{0: 1, 1: 0}}"
         )

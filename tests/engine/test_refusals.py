@@ -305,7 +305,12 @@ REFUSED = {
         lambda case: case.engine(options={"pypoplar.races": "never"}),
         *(InvalidOption, ValueError, "pypoplar.races.*'regions' or 'elements'"),
     ),
-    "an unknown mode": (lambda case: case.engine(mode="fast"), InvalidOption, ValueError, "'fast'.*'native' or 'interpret'"),
+    "an unknown mode": (
+        lambda case: case.engine(mode="fast"),
+        InvalidOption,
+        ValueError,
+        "'fast'.*'interpret' or 'cost'",
+    ),
     "code that cannot be translated": (
         lambda case: case.graph.addCodelets(Untranslatable),
         CodeletError,
