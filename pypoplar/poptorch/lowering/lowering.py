@@ -27,7 +27,7 @@ from pypoplar.poptorch.lowering.lowering_table import TABLE
 from pypoplar.poptorch.lowering.own_operators.memory_hints import own_proportions
 from pypoplar.poptorch.lowering.support import check_supported
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
-from pypoplar.poptorch.lowering.values import Back, Constant, Drawing, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.lowering.values import Back, Constant, InputVariable, Pending, Unplaced
 from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.program import Sequence
 from pypoplar.types import UNSIGNED_INT, ElementType
@@ -67,7 +67,6 @@ class GraphLowering:
         self.ranges: dict[fx.Node, tuple[int, int]] = {}  # of integers, least and most: of constants, and of what the host checks
         self.loss_gradient: float | Tensor = 1.0  # what the gradient of the loss by itself is taken to be, a number or FLOAT []
         self.drawings = 0
-        self.modifiers: list[Tensor] | None = None  # of the drawings of a function that is being lowered
         self.nested: list[Any] = []  # bodies of loops and choices that are being lowered
         self.thens: list[Sequence] = []  # the first bodies of choices whose second is being lowered
         self.host_functions: dict[str, Callable[..., None]] = {}  # by handle
@@ -199,13 +198,10 @@ class GraphLowering:
         """The elements of an expression."""
         return popops.map(self.graph, pending.tree, list(pending.operands), self.program, self.name)
 
-    def drawing(self) -> Drawing:
-        """What no other random operation of the step has; in a function its calls say what that is."""
+    def drawing(self) -> int:
+        """A number that no other random operation of the step has."""
         self.drawings += 1
-        if self.modifiers is None:
-            return Drawing(self.drawings)
-        self.modifiers.append(self.spread([1], UNSIGNED_INT, f"{self.name}/modifier"))
-        return Drawing(self.modifiers[-1])
+        return self.drawings
 
     def random_seed(self) -> Tensor:
         """The seed of all random operations of the step."""

@@ -149,7 +149,7 @@ def randomly_leaky(
     tensor = at.tensor(input)
     if not training:
         return (computed(at, leaky_relu(x, (lower + upper) / 2), tensor),) * 2
-    slopes = poprand.uniform(at.graph, at.random_seed(), at.drawing().modifier, tensor, at.type, lower, upper, at.program, at.name)
+    slopes = poprand.uniform(at.graph, at.random_seed(), at.drawing(), tensor, at.type, lower, upper, at.program, at.name)
     positive = popops.map(at.graph, rounded(at, Select(1.0, slope, x > 0.0)), [tensor, slopes], at.program, at.name)
     return computed(at, x * slope, tensor, positive), positive
 

@@ -10,7 +10,6 @@ from pypoplar import poprand
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.poptorch.lowering.values import Drawing, Like
 
 aten = torch.ops.aten
 
@@ -19,15 +18,16 @@ aten = torch.ops.aten
 class DropoutMask:
     """What stands for the mask of a dropout: it is drawn a second time for the gradient."""
 
-    reference: Like
-    drawing: Drawing
+    reference: Tensor
+    drawing: int
     kept: float
 
     def apply(self, at: GraphLowering, tensor: Tensor) -> Tensor:
         """The elements that are kept, scaled."""
         scale = 1 / self.kept if self.kept else 0.0
-        modifier, reference = self.drawing.modifier, self.reference.tensor
-        return poprand.dropout(at.graph, at.random_seed(), modifier, tensor, reference, self.kept, scale, at.program, at.name)
+        return poprand.dropout(
+            at.graph, at.random_seed(), self.drawing, tensor, self.reference, self.kept, scale, at.program, at.name
+        )
 
 
 @lowers(aten.native_dropout.default)
@@ -35,7 +35,7 @@ def dropout(at: GraphLowering, input: fx.Node, probability: float, train: bool |
     tensor = at.tensor(input)
     if not at.training or not train:
         return tensor, None
-    mask = DropoutMask(Like(tensor), at.drawing(), 1 - probability)
+    mask = DropoutMask(tensor, at.drawing(), 1 - probability)
     return mask.apply(at, tensor), mask
 
 

@@ -35,20 +35,6 @@ class Constant:
 
 
 @frozen(eq=False)
-class Drawing:
-    """The modifier of the step's seed that a random operation has: a number, or in a function a tensor that each call writes."""
-
-    modifier: int | Tensor
-
-
-@frozen(eq=False)
-class Like:
-    """A tensor that is looked at only for where it lies: nothing reads it."""
-
-    tensor: Tensor
-
-
-@frozen(eq=False)
 class Pending:
     """An expression of the elements of tensors that has not been computed: its only user may compute it with its own."""
 

@@ -77,12 +77,6 @@ def worth_of(node: fx.Node) -> float:
     return 0.0 if node.target in VIEWS else OF_ELEMENTS if node.target in ELEMENTS else OF_OTHERS
 
 
-def is_copied(node: fx.Node) -> bool:
-    """Whether a value has something to be copied: the mask of a dropout is drawn again."""
-    of_dropout = node.target is operator.getitem and getattr(node.args[0], "target", None) is aten.native_dropout.default
-    return not (of_dropout and node.args[1] == 1)
-
-
 def draws(node: fx.Node) -> bool:
     """Whether an operation draws random numbers."""
     drawn = isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags

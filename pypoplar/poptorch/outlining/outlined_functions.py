@@ -14,13 +14,12 @@ from pypoplar.called_names import name_in_call
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.values import Constant, Drawing, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.lowering.values import Constant, InputVariable, Pending, Unplaced
 from pypoplar.poptorch.outlining.call_copies import LayoutOfView, Twins, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws
 from pypoplar.poptorch.outlining.memory_order import are_in_turn, in_memory_order
 from pypoplar.poptorch.outlining.tensors_within import all_within, consists_of_tensors, tensors_within, with_tensors
 from pypoplar.program import Sequence
-from pypoplar.types import UNSIGNED_INT
 
 
 @frozen(eq=False)
@@ -43,7 +42,6 @@ class OutlinedRun:
     results: dict[int, Any]  # values of tensors, by place in the run
     views: tuple[int, ...]  # places of results that are views of others or of what is given
     constants: dict[int, Constant]  # by place
-    modifiers: tuple[Tensor, ...]  # of its drawings, in their order
     ordered: tuple[Tensor, ...]  # parameters that it puts together: a call's arguments have to lie in memory in their order
 
 
@@ -100,7 +98,7 @@ def outlined_run(
     constants = {place: value for place, value in body.results.items() if isinstance(value, Constant)}
     results = {place: value for place, value in body.results.items() if place not in constants}
     function = lowering.whole.addFunction(body.program)
-    return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, body.modifiers, ordered)
+    return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, ordered)
 
 
 def placed_like(lowering: GraphLowering, node: fx.Node, first: fx.Node, variable: InputVariable, like: InputVariable) -> Any:
@@ -161,13 +159,9 @@ class _OwnArguments:
                 twin = own.inputs.setdefault(variable, InputVariable(variable.name, variable.type, variable.shape))
                 own.inside.update({one: Unplaced(twin, view.back) for one, view in seen.items()})
             else:
-                own.inside[node] = with_tensors(value, twins.of, lambda _: _own_drawing(lowering, name))
+                own.inside[node] = with_tensors(value, twins.of)
                 own.parameters[place] = FunctionParameter(own.inside[node], layouts(lowering.whole, value))
         return own
-
-
-def _own_drawing(lowering: GraphLowering, name: str) -> Drawing:
-    return Drawing(lowering.spread([1], UNSIGNED_INT, f"{name}/modifier"))
 
 
 def _views_to(lowering: GraphLowering, node: fx.Node) -> dict[fx.Node, Unplaced]:
@@ -185,24 +179,23 @@ class _Body:
     program: Sequence
     results: dict[int, Any]  # by place
     views: tuple[int, ...]
-    modifiers: tuple[Tensor, ...]
 
 
 def _body(lowering: GraphLowering, nodes: SequenceOf[fx.Node], inside: _Inside, wanted: set[int]) -> _Body | None:
     """Operations lowered with the values `inside`; None if they ask for others, or give what is not all tensors."""
-    outside = lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings, lowering.modifiers
+    outside = lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings
     ipu = lowering.ipus.get(nodes[0], 0)
     lowering.values, lowering.program = inside, Sequence(name=name_of_run(nodes))
-    lowering.ipus, lowering.copies, lowering.modifiers = {**lowering.ipus, **dict.fromkeys(inside, ipu)}, {}, []
+    lowering.ipus, lowering.copies = {**lowering.ipus, **dict.fromkeys(inside, ipu)}, {}
     try:
         for node in nodes:
             lowering.lower(node)
         views, results = _results(lowering, nodes, wanted)
-        body = _Body(lowering.program, results, views, tuple(lowering.modifiers))
+        body = _Body(lowering.program, results, views)
     except _ReachesOutside:
         return None
     finally:
-        lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings, lowering.modifiers = outside
+        lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings = outside
     return body if all(map(consists_of_tensors, results.values())) else None
 
 

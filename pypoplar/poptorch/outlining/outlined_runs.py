@@ -8,14 +8,13 @@ from typing import Any
 from attrs import define, field
 from torch import fx
 
-from pypoplar import poputil
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.integers.integer_ranges import range_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.values import Constant, Drawing, Unplaced
+from pypoplar.poptorch.lowering.values import Constant, Unplaced
 from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, bytes_of, layouts
-from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, is_copied, worth_of
+from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, worth_of
 from pypoplar.poptorch.outlining.memory_order import are_in_turn
 from pypoplar.poptorch.outlining.outlined_functions import (
     OutlinedRun,
@@ -26,9 +25,9 @@ from pypoplar.poptorch.outlining.outlined_functions import (
     value_given,
 )
 from pypoplar.poptorch.outlining.outlining_costs import MOST_SHARE, cycles_of_copies, cycles_of_run
-from pypoplar.poptorch.outlining.tensors_within import beside_tensors, drawings_within, tensors_within, with_tensors
+from pypoplar.poptorch.outlining.tensors_within import beside_tensors, tensors_within, with_tensors
 from pypoplar.program import Call
-from pypoplar.types import FLOAT, HALF, UNSIGNED_INT
+from pypoplar.types import FLOAT, HALF
 
 MOST_FUNCTIONS = 2  # of equal runs: the arguments of the first often lie otherwise than those of all others
 
@@ -98,7 +97,7 @@ class Outlining:
         given = [node for place, node in enumerate(runs.given[0]) if any(other[place] is not node for other in runs.given)]
         results = [nodes[place] for place in self._wanted(runs) if worth_of(nodes[place]) > 0]
         halves = any(self.lowering.type_of(node) is HALF for node in nodes)
-        copies = sum(cycles_of_copies(target, filter(is_copied, values)) for values in (given, results))
+        copies = sum(cycles_of_copies(target, values) for values in (given, results))
         return copies <= MOST_SHARE * cycles_of_run(target, nodes, HALF if halves else FLOAT)
 
     # calls
@@ -133,14 +132,11 @@ class Outlining:
         """Copies of arguments, the call, and copies of results; how many operations that are."""
         lowering, nodes = self.lowering, self._nodes(outlined.runs, number)
         lowering.node, name = nodes[0], name_of_run(nodes)
-        drawings = [(modifier, lowering.drawing()) for modifier in outlined.modifiers] + _given_drawings(outlined, arguments)
         copies = [(source, target) for target, source in _copies(outlined, arguments).values()]
-        copies += self._modifiers(drawings, name)
         add_copies(lowering.whole, lowering.program, copies, f"{name}/arguments")
         kept = Twins.of_values(lowering.whole, f"{name}/result", outlined.results.values())
-        known = {id(own): drawing for own, drawing in drawings}
         for place, result in outlined.results.items():
-            lowering.values[nodes[place]] = with_tensors(result, kept.of, lambda one: known.get(id(one.modifier), one))
+            lowering.values[nodes[place]] = with_tensors(result, kept.of)
         results = list(kept.twins.values())
         note = f"copies {bytes_of(copies):,} B of arguments and {bytes_of(results):,} B of results"
         names = names_in_call(lowering, self._nodes(outlined.runs, outlined.number), nodes)
@@ -150,27 +146,6 @@ class Outlining:
         for place in outlined.views:
             lowering.lower(nodes[place])
         return len(nodes)
-
-    def _modifiers(self, drawings: SequenceOf[tuple[Tensor, Drawing]], name: str) -> list[tuple[Tensor, Tensor]]:
-        """What is copied to the modifiers of a function in a call: constants."""
-        if not drawings:
-            return []
-        numbers = [drawing.modifier for _, drawing in drawings if isinstance(drawing.modifier, int)]
-        assert len(numbers) == len(drawings), "outside of functions modifiers are numbers"
-        constant = self.lowering.graph.addConstant(UNSIGNED_INT, [len(numbers)], numbers, f"{name}/modifiers")
-        poputil.mapTensorLinearly(self.lowering.graph, constant)
-        return [(constant.slice(place, place + 1), own) for place, (own, _) in enumerate(drawings)]
-
-
-def _given_drawings(outlined: OutlinedRun, arguments: dict[int, Any]) -> list[tuple[Tensor, Drawing]]:
-    """Modifiers that are parameters of a function, with the drawings that a call gives for them."""
-    found = []
-    for place, argument in arguments.items():
-        own, given = drawings_within(outlined.parameters[place].value), drawings_within(argument)
-        for one, drawing in zip(own, given, strict=True):
-            assert isinstance(one.modifier, Tensor), "each parameter has a modifier of its own"
-            found.append((one.modifier, drawing))
-    return found
 
 
 def _copies(outlined: OutlinedRun, arguments: dict[int, Any]) -> dict[int, tuple[Tensor, Tensor]]:

@@ -12,14 +12,13 @@ from torch.utils.flop_counter import flop_registry
 
 from pypoplar.compiler.exchange.exchange_costs import PRICES
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
-from pypoplar.poptorch.outlining.equal_runs import OF_ELEMENTS, OF_OTHERS, draws, worth_of
+from pypoplar.poptorch.outlining.equal_runs import OF_ELEMENTS, OF_OTHERS, worth_of
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
 MOST_SHARE = 0.03  # of a run's cycles that copies may take
 OF_COMPUTE_SET = 500  # cycles, with its superstep, where vertices have little to do: small networks take 480 to 570
 COMPUTE_SETS = {OF_OTHERS: 3.0, OF_ELEMENTS: 0.7}  # of an operation, by what it is worth: several on elements become one
-OF_DRAWING = 1.0  # compute sets of an operation that draws random numbers
 OF_PRODUCT = 1000  # beside its compute sets and flops: what its operands take to come together
 REACHED = 0.3  # of the most flops, by products and convolutions of layers
 FULLEST = 1.5  # bytes on the tile that has most of a tensor, for one that is the mean
@@ -28,7 +27,7 @@ FULLEST = 1.5  # bytes on the tile that has most of a tensor, for one that is th
 def cycles_of_run(target: Target, operations: Iterable[fx.Node], type: ElementType) -> float:
     """What operations take at least: the supersteps, and the products among them."""
     operations = list(operations)
-    compute_sets = sum(OF_DRAWING if draws(node) else COMPUTE_SETS.get(worth_of(node), 0.0) for node in operations)
+    compute_sets = sum(COMPUTE_SETS.get(worth_of(node), 0.0) for node in operations)
     per_cycle = REACHED * target.peak_flops(type) / target.getTileClockFrequency()
     flops = [count for node in operations if (count := _flops(node))]
     return compute_sets * OF_COMPUTE_SET + OF_PRODUCT * len(flops) + (sum(flops) / per_cycle if per_cycle else 0.0)

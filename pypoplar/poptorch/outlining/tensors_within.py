@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poptorch.lowering.values import Constant, Drawing, Like, Pending, Unplaced
+from pypoplar.poptorch.lowering.values import Constant, Pending, Unplaced
 from pypoplar.types import ElementType
 
 _PLAIN = (bool, int, float, str, Enum, ElementType, type(None), Constant)
@@ -26,28 +26,20 @@ def consists_of_tensors(value: Any) -> bool:
     return isinstance(value, (Tensor, *_PLAIN)) or (isinstance(value, type) and issubclass(value, ElementType))
 
 
-def with_tensors(value: Any, replaced: Callable[[Tensor], Tensor], drawing: Callable[[Drawing], Drawing] = lambda one: one) -> Any:
-    """A value with other tensors within, and other drawings; what is like another stays."""
+def with_tensors(value: Any, replaced: Callable[[Tensor], Tensor]) -> Any:
+    """A value with other tensors within."""
     if isinstance(value, Tensor):
         return replaced(value)
-    if isinstance(value, Drawing):
-        return drawing(value)
-    if isinstance(value, Like):
-        return value
     if isinstance(value, list | tuple):
-        return type(value)(with_tensors(part, replaced, drawing) for part in value)
+        return type(value)(with_tensors(part, replaced) for part in value)
     if attrs.has(type(value)) and not isinstance(value, Constant):
-        parts = {
-            part.alias: with_tensors(getattr(value, part.name), replaced, drawing)
-            for part in attrs.fields(type(value))
-            if part.init
-        }
+        parts = {part.alias: with_tensors(getattr(value, part.name), replaced) for part in attrs.fields(type(value)) if part.init}
         return type(value)(**parts)
     return value
 
 
 def tensors_within(value: Any) -> list[Tensor]:
-    """All tensors within a value that have something to be read, in one order."""
+    """All tensors within a value, in one order."""
     found: list[Tensor] = []
 
     def noted(tensor: Tensor) -> Tensor:
@@ -58,32 +50,20 @@ def tensors_within(value: Any) -> list[Tensor]:
     return found
 
 
-def drawings_within(value: Any) -> list[Drawing]:
-    """All drawings within a value, in one order."""
-    found: list[Drawing] = []
-
-    def noted(drawing: Drawing) -> Drawing:
-        found.append(drawing)
-        return drawing
-
-    with_tensors(value, lambda tensor: tensor, noted)
-    return found
-
-
 def all_within(value: Any) -> list[Tensor]:
-    """All tensors within a value that lie somewhere, also those that others are like."""
+    """All tensors within a value that may be anything."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, list | tuple):
         return [tensor for part in value for tensor in all_within(part)]
-    if attrs.has(type(value)) and not isinstance(value, Constant | Drawing):
+    if attrs.has(type(value)) and not isinstance(value, Constant):
         return [tensor for part in attrs.fields(type(value)) for tensor in all_within(getattr(value, part.name))]
     return []
 
 
 def beside_tensors(value: Any) -> Any:
-    """What a value is beside the tensors and drawings within it, in a form that can be compared."""
-    if isinstance(value, Tensor | Drawing):
+    """What a value is beside the tensors within it, in a form that can be compared."""
+    if isinstance(value, Tensor):
         return type(value)
     if isinstance(value, list | tuple):
         return type(value), tuple(map(beside_tensors, value))

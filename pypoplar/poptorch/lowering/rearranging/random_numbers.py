@@ -27,7 +27,7 @@ def uniform_numbers(at: GraphLowering, low: float, high: float, type: ElementTyp
     last = float(np.nextafter(type.dtype.type(high), type.dtype.type(low)))
 
     def draw(like: Tensor) -> Tensor:
-        return poprand.uniform(at.graph, at.random_seed(), at.drawing().modifier, like, type, low, last, at.program, at.name)
+        return poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, type, low, last, at.program, at.name)
 
     return _drawn(at, type, draw)
 
@@ -38,8 +38,7 @@ def normal_numbers(at: GraphLowering, mean: float = 0.0, deviation: float = 1.0)
         return at.constant(Constant(np.full(at.shape, mean, at.type.dtype)))
 
     def draw(like: Tensor) -> Tensor:
-        modifier = at.drawing().modifier
-        return poprand.normal(at.graph, at.random_seed(), modifier, like, at.type, mean, deviation, at.program, at.name)
+        return poprand.normal(at.graph, at.random_seed(), at.drawing(), like, at.type, mean, deviation, at.program, at.name)
 
     return _drawn(at, at.type, draw)
 
@@ -122,7 +121,7 @@ def integers_between(at: GraphLowering, *given: Any, **options: Any) -> Tensor:
 
 def _integers(at: GraphLowering, low: int, high: int) -> Tensor:
     def draw(like: Tensor) -> Tensor:
-        return poprand.uniform(at.graph, at.random_seed(), at.drawing().modifier, like, INT, low, high - 1, at.program, at.name)
+        return poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, INT, low, high - 1, at.program, at.name)
 
     return as_type(at, _drawn(at, INT, draw), at.type)
 
