@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from typing import assert_never
 
 import numpy as np
 from attrs import define, field, frozen
@@ -16,10 +17,20 @@ from pypoplar.codelet.ir.typed import Special
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.tile_readings import WORKER_COUNT
 from pypoplar.compiler.check.connected_regions import Regions
-from pypoplar.compiler.control.operation_tree import NO_COMPUTE_SET, Line, Loop, Moment, OperationTree, Perform
+from pypoplar.compiler.control.operation_tree import (
+    NO_COMPUTE_SET,
+    Choice,
+    Group,
+    Invoke,
+    Line,
+    Loop,
+    Moment,
+    OperationTree,
+    Perform,
+)
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.program.base import Effects, Program
+from pypoplar.program.base import Program
 from pypoplar.program.copying import Copy
 
 MOST_ELEMENTS = 1 << 16  # of a variable that is computed
@@ -83,15 +94,22 @@ class ComputedControl:
         waiting = [line]
         while waiting:
             for operation in waiting.pop().operations:
-                if isinstance(operation, Perform):
-                    self._note(operation, vertices)
-                elif not isinstance(operation, Moment):
-                    self._data |= self._variables(_written(operation.effects))
-                    parts = () if not hasattr(operation, "parts") else operation.parts
-                    waiting += [operation.head, operation.body] if isinstance(operation, Loop) else parts
+                match operation:
+                    case Moment():
+                        continue
+                    case Perform():
+                        self._note(operation, vertices)
+                        continue
+                    case Group() | Loop() | Choice():
+                        waiting += operation.parts
+                    case Invoke():
+                        pass  # the function is a block of its own
+                    case _:
+                        assert_never(operation)
+                self._data |= self._variables(operation.effects.writes)
 
     def _note(self, operation: Perform, vertices: _VertexVariables) -> None:
-        program, written = operation.program, self._variables(_written(operation.effects))
+        program, written = operation.program, self._variables(operation.effects.writes)
         self.occurrences[id(program)] += 1
         if operation.compute_set != NO_COMPUTE_SET:
             inputs = vertices.touched[operation.compute_set] if vertices.computes(operation.compute_set) else None
@@ -104,10 +122,6 @@ class ComputedControl:
         for variable in written:
             self._writers[variable].append(len(self.operations))
         self.operations.append(_Operation(program, inputs))
-
-
-def _written(effects: Effects) -> tuple[Tensor, ...]:
-    return effects.writes
 
 
 @frozen(eq=False)
