@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
     from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
     from pypoplar.graph.views import append, concat, stack
+    from pypoplar.prediction.predicting import predict
+    from pypoplar.prediction.prediction import Prediction
     from pypoplar.program import (
         FloatingPointBehaviour,
         SyncType,
@@ -118,6 +120,8 @@ _HOMES = {
     "pypoplar.graph.tensor": "Tensor UpsampleMethod",
     "pypoplar.graph.vertices": "ComputeSet FieldRef VertexRange VertexRef",
     "pypoplar.graph.views": "append concat stack",
+    "pypoplar.prediction.predicting": "predict",
+    "pypoplar.prediction.prediction": "Prediction",
     "pypoplar.program": (
         "FloatingPointBehaviour SyncType cycleCount cycleStamp setFloatingPointBehaviour setSeed setStochasticRounding"
     ),
@@ -203,6 +207,7 @@ __all__ = [
     "PoplarMemoryError",
     "PoplarRuntimeError",
     "PoplarTypeError",
+    "Prediction",
     "QUARTER",
     "RelativeSyncDelayType",
     "Record",
@@ -253,6 +258,7 @@ __all__ = [
     "default",
     "ipu",
     "listing",
+    "predict",
     "program",
     "setFloatingPointBehaviour",
     "setSeed",

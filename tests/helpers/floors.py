@@ -54,6 +54,7 @@ FLOORS = (
     "engine.cost",
     "engine.engine",
     "engine.cost_engine",
+    "prediction",
     "poputil",
     "popops.elements.element_operations",
     "popops.elements.element_docstrings",

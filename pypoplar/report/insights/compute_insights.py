@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from pypoplar.report.execution import Execution
 from pypoplar.report.insights.compute_savings import ComputeSavings
@@ -157,7 +156,7 @@ def far_from_peak(report: Report) -> Insight | None:
     known = any(target.peak_flops_per_cycle.values()) and target.numTiles > 0 and target.clockFrequency > 0
     if execution is None or not execution.flops or not execution.seconds or not known:
         return None
-    name, per_cycle = _peak(report.compilation, execution)
+    name, per_cycle = reachable_peak(report.compilation, execution)
     peak = per_cycle * target.numTiles * target.clockFrequency
     achieved = execution.flops / execution.seconds
     text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {rate(achieved)},"
@@ -169,16 +168,16 @@ def far_from_peak(report: Report) -> Insight | None:
     return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline", share, lines=lines)
 
 
-def _peak(compilation: Compilation, execution: Execution) -> tuple[str, float]:
+def reachable_peak(compilation: Compilation, execution: Execution) -> tuple[str, float]:
     """The unit that operations of these vertex types can run on at best, and its operations of a tile in a cycle.
 
     Where some types are of float and others of half, it is what both reach together. Types of which nothing is known may be any.
     """
-    peaks = {unit: peak for unit, peak in compilation.target.peak_flops_per_cycle.items() if peak}
-    precisions = {vertex_type.name: vertex_type.precision for vertex_type in compilation.vertex_types}
+    peaks = _peaks(compilation)
     flops: dict[str, int] = {}
     for name, cost in execution.cycles_by_vertex_type.items():
-        unit = max(_units(peaks, precisions.get(name, "")), key=lambda unit: peaks[unit])
+        units = units_of(compilation, name)
+        unit = max(units, key=lambda unit: units[unit])
         flops[unit] = flops.get(unit, 0) + cost.flops
     flops = {unit: count for unit, count in flops.items() if count}
     if not flops:
@@ -187,9 +186,17 @@ def _peak(compilation: Compilation, execution: Execution) -> tuple[str, float]:
     return " and ".join(flops), sum(flops.values()) / sum(count / peaks[unit] for unit, count in flops.items())
 
 
-def _units(peaks: Mapping[str, float], precision: str) -> list[str]:
-    """The units for a precision, ``"float, vector code"``; all of them where it has none."""
-    return [unit for unit in peaks if precision and unit.split(",")[0] == precision] or list(peaks)
+def _peaks(compilation: Compilation) -> dict[str, float]:
+    return {unit: peak for unit, peak in compilation.target.peak_flops_per_cycle.items() if peak}
+
+
+def units_of(compilation: Compilation, vertex_type: str) -> dict[str, float]:
+    """The units that vertices of a type can run on, ``"float, vector code"``, and their operations of a tile in a cycle.
+
+    All of them where nothing is known of its precision.
+    """
+    precision, peaks = _precision(compilation, vertex_type), _peaks(compilation)
+    return {unit: peak for unit, peak in peaks.items() if precision and unit.split(",")[0] == precision} or peaks
 
 
 def rate(operations: float) -> str:
