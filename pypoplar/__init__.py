@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.views import append, concat, stack
     from pypoplar.prediction.predicting import predict
     from pypoplar.prediction.prediction import Prediction
+    from pypoplar.prediction.sweeps import SweepTable, sweep
     from pypoplar.program import (
         FloatingPointBehaviour,
         SyncType,
@@ -122,6 +123,7 @@ _HOMES = {
     "pypoplar.graph.views": "append concat stack",
     "pypoplar.prediction.predicting": "predict",
     "pypoplar.prediction.prediction": "Prediction",
+    "pypoplar.prediction.sweeps": "SweepTable sweep",
     "pypoplar.program": (
         "FloatingPointBehaviour SyncType cycleCount cycleStamp setFloatingPointBehaviour setSeed setStochasticRounding"
     ),
@@ -219,6 +221,7 @@ __all__ = [
     "StreamConnectionError",
     "StreamMemoryAllocationError",
     "SupervisorVertex",
+    "SweepTable",
     "SyncType",
     "Target",
     "TargetType",
@@ -264,4 +267,5 @@ __all__ = [
     "setSeed",
     "setStochasticRounding",
     "stack",
+    "sweep",
 ]
