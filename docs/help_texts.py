@@ -11,6 +11,7 @@ from pypoplar.cli import main
 WIDTH = 80
 MORE: dict[str, str] = {
     "run": "[When it goes wrong](start.md#when-it-goes-wrong) shows a message.",
+    "predict": "[Predictions](api/prediction.md) of graphs and sweeps in a program.",
     "tutorial": "[The tutorials](tutorials.md) are pages too, and so are the programs of [the gallery](gallery.md).",
     "docs": "These pages, for the version that is installed.",
     "info": "What belongs into a report of a fault.",

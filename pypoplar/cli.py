@@ -16,7 +16,7 @@ from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 from attrs import evolve
@@ -63,6 +63,69 @@ def run(show_traceback: bool, file: Path, arguments: tuple[str, ...]) -> None:
     with _short_errors(show_traceback):
         check_regular(file)
     run_script(file, arguments, show_traceback)
+
+
+class Several(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click
+    """A name and values, ``batch=1,2,4``."""
+
+    name = "several"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> tuple[str, list[str]]:
+        """The name, and the values as texts; what has none of them is an error of the command line."""
+        name, equals, values = str(value).partition("=")
+        listed = values.split(",")
+        if not equals or not name.strip("-") or not all(listed):
+            self.fail(f"{escaped(str(value))!r} is no name with values: write NAME=VALUE,VALUE", parameter, context)
+        return name.strip("-"), listed
+
+
+@main.command(short_help="Predict what a script would cost, without running it.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--json", "as_json", is_flag=True, help="For programs: everything as JSON.")
+@click.option("--synthetic-data", is_flag=True, help="Leave out what streams from and to the host.")
+@click.option("--items", type=click.IntRange(1), metavar="N", help="Of a graph: items that a run of it treats; 1 if not given.")
+@click.option("--model", type=click.IntRange(1), metavar="N", help="Of several models the N-th that the script makes.")
+@click.option("--sweep", type=Several(), multiple=True, metavar="NAME=A,B", help="The script with --NAME A, and with --NAME B.")
+@click.option("--target", type=Several(), multiple=True, metavar="NAME=A,B", help="Targets changed, as Target.evolve does it.")
+@click.option("--processes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="That share a sweep.")
+@click.pass_obj
+def predict(show_traceback: bool, /, file: Path, arguments: tuple[str, ...], **options: Any) -> None:
+    """Predict what a step of FILE.py would cost: items in a second, where the time goes, the dearest modules.
+
+    It runs with ARGUMENTS, which stand behind --, until it makes its first Engine or calls its first PyTorch model, and is stopped
+    there. An item of a model is one of its batch, device iterations, accumulated batches and replicas. Of a graph program 0 is
+    predicted. With --sweep, or several values of --target, a table has all combinations. What FILE prints goes to stderr.
+    """
+    from pypoplar.prediction import script_prediction  # only this command needs it
+
+    base = script_prediction.ScriptCase(
+        file, arguments, options["items"], synthetic_data=options["synthetic_data"], model=options["model"] or 0
+    )
+    swept, changed = _once_each("--sweep", options["sweep"]), _once_each("--target", options["target"])
+    with _short_errors(show_traceback):
+        script_prediction.check_names(swept, changed)
+    with _script_errors(file, show_traceback):
+        if swept or any(len(values) > 1 for values in changed.values()):
+            table = script_prediction.predict_cases(base, swept, changed, options["processes"])
+            text = json.dumps(table.to_json(), indent=2) if options["as_json"] else str(table)
+            failed = all(row.failed for row in table.rows)
+        else:
+            single = {name: script_prediction.written_value(value) for name, (value,) in changed.items()}
+            prediction = script_prediction.predict_script(evolve(base, target=single))
+            text = json.dumps(prediction.to_json(), indent=2) if options["as_json"] else str(prediction)
+            failed = False
+    click.echo(text)
+    sys.exit(int(failed))
+
+
+def _once_each(option: str, given: tuple[tuple[str, list[str]], ...]) -> dict[str, list[str]]:
+    """The values of each name."""
+    names = [name for name, _ in given]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise click.UsageError(f"{option} {escaped(twice[0])}: given twice; write all its values behind one, with commas")
+    return dict(given)
 
 
 @main.command(context_settings=PASS_ON, short_help="Run a tutorial, show or copy it, or list them.")
@@ -404,8 +467,19 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
     argv = sys.argv[:]
     sys.argv = [str(path), *arguments]
     try:
-        with _modules_beside(path):
+        with _script_errors(path, show_traceback), _modules_beside(path):
             runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv = argv
+        if show_traceback:
+            del os.environ[ENVIRONMENT]
+
+
+@contextmanager
+def _script_errors(path: Path, show_traceback: bool) -> Iterator[None]:
+    """An error that comes out of a script is shown as one of the script's, and ends the command."""
+    try:
+        yield
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
         sys.exit(130)
@@ -418,10 +492,6 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
         if show_traceback:
             raise
         _show_error(problem, str(path))
-    finally:
-        sys.argv = argv
-        if show_traceback:
-            del os.environ[ENVIRONMENT]
 
 
 def _show_error(problem: Exception, script: str) -> NoReturn:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import attrs
@@ -259,7 +262,8 @@ class Target(ShownInNotebooks):
             **preset.values(check_timing(timing)),
             **changes,
         }
-        return Target(type=type, system=preset.name, architecture=preset.architecture, timing=timing, **values)
+        made = Target(type=type, system=preset.name, architecture=preset.architecture, timing=timing, **values)
+        return made if type is TargetType.CPU else made.evolve(**_what_if.get())
 
     @staticmethod
     def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None, timing: str = "model") -> Target:
@@ -363,7 +367,9 @@ class Target(ShownInNotebooks):
         Parameters
         ----------
         changes:
-            Attributes of `Target` with other values.
+            Attributes of `Target` with other values. Some have short names, too: ``ipus``, ``tiles`` (of an IPU), ``memory`` (of a
+            tile, bytes), ``clock`` (Hz), ``workers``, ``exchange`` (bytes in a cycle), ``links`` (bytes in a second), ``sync``
+            (cycles).
 
         Returns
         -------
@@ -375,13 +381,22 @@ class Target(ShownInNotebooks):
         InvalidOption
             If a value is out of its range.
         PoplarTypeError
-            If there is no such attribute.
+            If there is no such attribute, or one is given by both of its names.
+
+        Examples
+        --------
+        >>> from pypoplar import IPUModel
+        >>> target = IPUModel().createDevice().getTarget()
+        >>> target.evolve(clock=1.33e9, memory=2 * target.getBytesPerTile()).getBytesPerTile()
+        1277952
         """
-        known = [one.name for one in attrs.fields(Target)]
-        for name in changes:
-            if name not in known:
-                raise PoplarTypeError(f"a Target has no attribute {name!r}{nearest(name, known)}")
-        values: dict[str, Any] = changes
+        values: dict[str, Any] = {}
+        for name, value in changes.items():
+            attribute = attribute_of(name)
+            if attribute in values:
+                short = next(short for short, full in SHORT_NAMES.items() if full == attribute)
+                raise PoplarTypeError(f"{short!r} and {attribute!r} are one attribute of a Target")
+            values[attribute] = value
         return attrs.evolve(self, **values)
 
     # Size and kind
@@ -816,6 +831,38 @@ class Target(ShownInNotebooks):
             return Target(**given)
         except InvalidOption as problem:
             raise InvalidOption(f"this is not a saved target: {problem}") from None
+
+
+SHORT_NAMES = {  # of attributes
+    "ipus": "num_ipus",
+    "tiles": "tiles_per_ipu",
+    "memory": "bytes_per_tile",
+    "clock": "tile_clock_frequency",
+    "workers": "num_worker_contexts",
+    "exchange": "exchange_bytes_per_cycle",
+    "links": "ipu_link_bytes_per_second",
+    "sync": "min_ipu_sync_delay",
+}
+_what_if: ContextVar[Mapping[str, TargetValue]] = ContextVar("what_if", default=MappingProxyType({}))
+
+
+def attribute_of(name: str) -> str:
+    """The attribute of a `Target` that is called so, in short or in full; `PoplarTypeError` with the nearest if none is."""
+    attribute = SHORT_NAMES.get(name, name)
+    known = [one.name for one in attrs.fields(Target)]
+    if attribute not in known:
+        raise PoplarTypeError(f"a Target has no attribute {name!r}{nearest(name, [*SHORT_NAMES, *known])}")
+    return attribute
+
+
+@contextmanager
+def what_if(changes: Mapping[str, TargetValue]) -> Iterator[None]:
+    """Targets of presets that are made within have these changes, whoever makes them; those of CPUs have not."""
+    token = _what_if.set({attribute_of(name): value for name, value in changes.items()})
+    try:
+        yield
+    finally:
+        _what_if.reset(token)
 
 
 Target.__doc__ = told_figures(

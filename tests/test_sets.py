@@ -38,7 +38,9 @@ from pypoplar import (
     poplin,
     popops,
     poputil,
+    predict,
     stack,
+    sweep,
     testing,
 )
 from pypoplar.errors import CodeletError, PoplarTypeError
@@ -62,6 +64,8 @@ MADE_BY_PYPOPLAR = (  # classes that users get and do not make
     "HostFunction",
     "RemoteBuffer",
     "Result",
+    "Prediction",
+    "SweepTable",
     "Target",
     "VertexIntrospector",
     "VertexRange",
@@ -79,6 +83,7 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
     "SingleReduceOp.__init__.outType",
     "iterateTensorPartitions.f",
     "assert_same_bits.of",
+    "SweepTable.to_csv.path",
 }
 
 
@@ -393,6 +398,10 @@ REFUSED = {
     "CrossReplicaCopy.__init__.replicaMap": lambda case: CrossReplicaCopy(case.x, case.x, {0, 1}),
     "Call.__init__.names": lambda case: Call(case.graph.addFunction(case.a), names={"layer0"}),
     "Engine.__init__.assumptions": lambda case: Engine(case.graph, case.a, mode="cost", assumptions={assume(case.index, 1)}),
+    "predict.programs": lambda case: predict(case.graph, {case.a, case.b}),
+    "predict.options": lambda case: predict(case.graph, case.a, options={"pypoplar.threads"}),
+    "predict.assumptions": lambda case: predict(case.graph, case.a, assumptions={assume(case.index, 1)}),
+    "sweep.cases": lambda case: sweep(lambda x: x, {"x"}),
     "compileGraph.assumptions": lambda case: compileGraph(case.graph, case.a, mode="cost", assumptions={assume(case.index, 1)}),
     "Call.__init__.outputs": lambda case: Call(case.host_function(), [case.x], {case.x}),
     "Sequence.__init__.programs": lambda case: Sequence({case.a, case.b}),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pypoplar import IPUModel, types
 from pypoplar.errors import InvalidOption, PoplarError, PoplarTypeError, TypeNotSupportedError
 from pypoplar.presets import CHIPS, PARAMETERS, PRESETS, TIMINGS
-from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
+from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType, what_if
 
 
 def test_every_parameter_is_an_attribute_of_target_and_every_figure_has_a_mark():
@@ -298,3 +298,33 @@ def test_a_flow_of_no_ipu_is_refused():
 def test_an_attribute_that_a_target_does_not_have_is_named():
     with pytest.raises(PoplarTypeError, match="a Target has no attribute 'tile_per_ipu'; did you mean 'tiles_per_ipu'"):
         IPUModel().createDevice().getTarget().evolve(tile_per_ipu=4)
+
+
+def test_a_target_is_changed_by_short_names_too():
+    target = Target.of_preset("bow")
+    short = target.evolve(ipus=2, tiles=4, memory=1000, clock=1e9, workers=3, exchange=8, links=1e9, sync=10)
+    assert short == target.evolve(
+        num_ipus=2,
+        tiles_per_ipu=4,
+        bytes_per_tile=1000,
+        tile_clock_frequency=1e9,
+        num_worker_contexts=3,
+        exchange_bytes_per_cycle=8,
+        ipu_link_bytes_per_second=1e9,
+        min_ipu_sync_delay=10,
+    )
+    for name, message in (("clok", "did you mean 'clock'"), ("bytes_per_til", "did you mean 'bytes_per_tile'")):
+        with pytest.raises(PoplarTypeError, match=f"a Target has no attribute {name!r}; {message}"):
+            target.evolve(**{name: 1})
+    with pytest.raises(PoplarTypeError, match="'clock' and 'tile_clock_frequency' are one attribute of a Target"):
+        target.evolve(clock=1e9, tile_clock_frequency=1e9)
+
+
+def test_targets_made_within_a_what_if_have_its_changes():
+    with what_if({"clock": 1e9, "tiles": 7}):
+        made = [IPUModel("bow").createDevice().getTarget(), Target.createIPUTarget("pod16")]
+        assert [(target.getTileClockFrequency(), target.getTilesPerIPU()) for target in made] == [(1e9, 7)] * 2
+        assert Target.createCPUTarget().getTilesPerIPU() == 1
+    assert IPUModel("bow").createDevice().getTarget() == Target.of_preset("bow")
+    with pytest.raises(PoplarTypeError, match="did you mean 'clock'"), what_if({"clocks": 1e9}):
+        pass

@@ -45,6 +45,7 @@ from pypoplar.report.run_account import RunHistory
 from pypoplar.signatures import misfit
 from pypoplar.tracebacks import public
 from pypoplar.types import BY_NAME
+from pypoplar.watchers import watchers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -115,6 +116,8 @@ def compileGraph(
     >>> engine.loadAndRun(device)
     """
     parsed, assumed = EngineOptions.parse(options), checked_assumptions(mode, assumptions)
+    for watcher in watchers() if mode == "run" else ():
+        watcher.compiles(graph, programs, options)
     wrong = "" if progress is None else misfit(progress, "done", "total")
     if wrong:
         raise PoplarTypeError(f"progress: expected a function of two numbers, done and total, got {wrong}")
@@ -304,6 +307,8 @@ class Engine(ShownEngine):
                 raise PoplarTypeError(f"an Executable has its programs already, got {programs!r} besides")
             if assumptions:
                 raise InvalidOption("assumptions are decided when the graph is compiled; pass them to compileGraph")
+            for watcher in watchers():
+                watcher.takes(graph)
             if graph.mode != compiled:
                 raise ApplicationRuntimeError(_other_mode(graph.mode, mode))
             self.executable = _with_options(graph, options)

@@ -7,6 +7,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FAILED = "failed"  # the column of reasons
 RESULT = "result"  # that of results which are neither predictions nor dicts
 RATE = "items_per_second"
+VALIDITY = "validity"
 
 
 @frozen
@@ -70,7 +72,7 @@ def _columns_of(prediction: Prediction) -> dict[str, Any]:
         "fits": not prediction.does_not_fit,
         "dearest": dearest.name,
         "bound_by": dearest.bound_by,
-        "validity": prediction.validity,
+        VALIDITY: prediction.validity,
     }
 
 
@@ -91,10 +93,20 @@ class SweepTable:
         return f"<Sweep of {counted(len(self.rows), 'case')}, {failed:,} failed>"
 
     def __str__(self) -> str:
-        table = [self.columns, *([shown(row.values().get(name)) for name in self.columns] for row in self.rows)]
-        widths = [max(len(line[place]) for line in table) for place in range(len(self.columns))]
-        lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in table)
-        return escaped("\n".join(lines))
+        table = [self._shown_columns(), *self._cells()]
+        widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+        return escaped("\n".join([*lines, *self._validity()]))
+
+    def _shown_columns(self) -> list[str]:
+        """All that differ from case to case, or may; what predictions stand on is told once."""
+        return [name for name in self.columns if name != VALIDITY]
+
+    def _cells(self) -> list[list[str]]:
+        return [[shown(row.values().get(name)) for name in self._shown_columns()] for row in self.rows]
+
+    def _validity(self) -> list[str]:
+        return list(dict.fromkeys(row.result.validity for row in self.rows if isinstance(row.result, Prediction)))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,8 +115,9 @@ class SweepTable:
         """A table for notebooks."""
         from pypoplar.report import notebook_tables  # only notebooks need it
 
-        rows = [[shown(row.values().get(name)) for name in self.columns] for row in self.rows]
-        return notebook_tables.block(f"<b>sweep</b> of {counted(len(rows), 'case')}", notebook_tables.grid(self.columns, rows))
+        title = f"<b>sweep</b> of {counted(len(self.rows), 'case')}"
+        notes = (f"<div>{escape(note)}</div>" for note in self._validity())
+        return notebook_tables.block(title, notebook_tables.grid(self._shown_columns(), self._cells()), *notes)
 
     @property
     def columns(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 # From the ground up, as `docs/how-it-works.md` draws them; a module is of the room that the longest beginning of its name gives.
 FLOORS = (
     "interface errors presets spelling",
-    "braces called_names extras files progress signatures tracebacks",
+    "braces called_names extras files progress signatures tracebacks watchers",
     "host_code",
     "types options resources arrays ipu notebook",
     "target host_values host_memory",

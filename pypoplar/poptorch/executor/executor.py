@@ -26,6 +26,7 @@ from pypoplar.poptorch.user_log import logger
 from pypoplar.report.report import Report
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
+from pypoplar.watchers import watchers
 
 MIXING = 0x9E3779B1  # odd, so that no two high words are mixed alike
 
@@ -74,6 +75,8 @@ class PoplarExecutor:
         self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there; empty: any
         self._before: dict[str, torch.Tensor] = {}  # the same when the call began that runs, or the last one
         self._reading = False  # whether that call has begun to give the module the device's values
+        for watcher in watchers():
+            watcher.makes(self)
 
     @property
     def model(self) -> torch.nn.Module:
@@ -155,6 +158,8 @@ class PoplarExecutor:
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
+        for watcher in watchers():
+            watcher.calls(self, args, kwargs)
         start = time.perf_counter()
         args, kwargs = in_order(self._module, args, kwargs)
         call_hooks(PRE_COMPILE)
