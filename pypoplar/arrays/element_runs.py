@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
 from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
 from pypoplar.arrays.swept import filled
@@ -209,15 +209,19 @@ def joins_as_elements(runs: int, elements: int) -> bool:
     return elements <= 4 * runs
 
 
+def touching(runs: RunList, variable_first: Int64s) -> Bools:
+    """Whether each run but the first follows the one before it in memory and in one variable, both with step 1."""
+    start, count, step = runs.start, runs.count, runs.step
+    follows: Bools = (step[1:] == 1) & (step[:-1] == 1) & (start[1:] == start[:-1] + count[:-1])
+    place = np.minimum(np.searchsorted(variable_first, start[1:]), len(variable_first) - 1)
+    follows &= variable_first[place] != start[1:]
+    return follows
+
+
 def touching_as_one(runs: RunList, variable_first: Int64s) -> RunList:
     """The same view; runs of step 1 that follow each other in memory and in one variable are one."""
-    start, count, step = runs.start, runs.count, runs.step
-    touching = (step[1:] == 1) & (step[:-1] == 1) & (start[1:] == start[:-1] + count[:-1])
-    place = np.minimum(np.searchsorted(variable_first, start[1:]), len(variable_first) - 1)
-    touching &= variable_first[place] != start[1:]
-    first = np.flatnonzero(np.concatenate(([True], ~touching)))
-    count = np.add.reduceat(count, first)
-    return RunList(start[first], count, step[first])
+    first = np.flatnonzero(np.concatenate(([True], ~touching(runs, variable_first))))
+    return RunList(runs.start[first], np.add.reduceat(runs.count, first), runs.step[first])
 
 
 def interleaved(views: list[RunList], rows: int, variable_first: Int64s, times: int = 1) -> RunList:

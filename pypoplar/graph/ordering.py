@@ -10,7 +10,7 @@ import numpy as np
 
 from pypoplar.arrays.boxes import common_extents
 from pypoplar.arrays.dtypes import Int64s, Integers
-from pypoplar.arrays.element_runs import RunList, compress, end_to_end, join, joins_as_elements, touching_as_one
+from pypoplar.arrays.element_runs import RunList, compress, end_to_end, join, joins_as_elements, touching, touching_as_one
 from pypoplar.arrays.groups import is_sorted, offsets, sorting_order
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.arrays.strides import collapse
@@ -86,9 +86,20 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
         return _elements_in_order(reference, places), [_elements_in_order(view, places) for view in others]
     runs = runs.unit_steps()
     order = runs.memory_order()
+    if _overlap(runs.start[order], runs.count[order]):
+        runs = touching_as_one(runs, reference._bounds())
+        order = runs.memory_order()
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [view.flatten() for view in others]
     return _in_order(reference, runs, order), [_in_order(view, runs, order) for view in others]
+
+
+def _overlap(start: Int64s, count: Int64s) -> bool:
+    """Whether pieces, sorted by start, share elements.
+
+    Their order then depends on how they are cut, so that a view has to be cut into its longest pieces, however it is kept.
+    """
+    return bool((np.maximum.accumulate(start + count)[:-1] > start[1:]).any())
 
 
 def copied_in_order(source: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
@@ -191,11 +202,7 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
             for view, pieces in zip(seen, ordered, strict=True):
                 pieces.append(compress(view.ids()[places], bounds))
             continue
-        single = whole.unit_steps()
-        owner = np.searchsorted(whole.first, single.first[:-1], side="right") - 1
-        place = (begin - whole.first[:-1])[owner] + single.first[:-1]
-        by_memory = single.memory_order()
-        low, high = place[by_memory], (place + single.count)[by_memory]
+        low, high = _places_by_memory(whole, begin, bounds)
         for view, pieces in zip(views, ordered, strict=True):
             pieces.append(join([view.cut(low, high)[0]], bounds))
     first, *rest = (
@@ -203,6 +210,20 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
         for view, pieces in zip((reference, *others), ordered, strict=True)
     )
     return first, rest
+
+
+def _places_by_memory(runs: RunList, begin: Int64s, bounds: Int64s) -> tuple[Int64s, Int64s]:
+    """Where the pieces of runs begin and end in a tensor, in the order of memory; each run begins at `begin` there."""
+    single = runs.unit_steps()
+    owner = np.searchsorted(runs.first, single.first[:-1], side="right") - 1
+    place = (begin - runs.first[:-1])[owner] + single.first[:-1]
+    order = single.memory_order()
+    if not _overlap(single.start[order], single.count[order]):
+        return place[order], (place + single.count)[order]
+    opens = np.flatnonzero(np.concatenate(([True], ~touching(single, bounds) | (place[1:] != (place + single.count)[:-1]))))
+    place, start, count = place[opens], single.start[opens], np.add.reduceat(single.count, opens)
+    order = np.argsort(start, kind="stable")
+    return place[order], (place + count)[order]
 
 
 def unbroadcast(tensor: Tensor) -> Tensor | None:

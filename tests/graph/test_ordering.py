@@ -105,6 +105,24 @@ def test_many_elements_are_ordered_by_parts_as_few_are_at_once(data, at_once):
     np.testing.assert_array_equal(with_them._ids(), with_it._ids())
 
 
+@pytest.mark.parametrize("at_once", [1 << 20, 3])
+@given(pieces=st.lists(st.tuples(st.integers(0, 15), st.integers(1, 16), st.booleans()), min_size=2, max_size=6))
+@examples(100)
+def test_the_order_of_elements_that_occur_several_times_does_not_depend_on_how_a_view_is_kept(at_once, pieces):
+    graph = Graph(IPUModel("tiny").createDevice())
+    whole = concat([graph.addVariable(FLOAT, [8], name) for name in "ab"])
+    parts = [whole.slice(begin, min(16, begin + length)) for begin, length, _ in pieces]
+    view = concat([part.reverse(0) if back else part for part, (_, _, back) in zip(parts, pieces, strict=True)])
+    number = graph.addVariable(FLOAT, view.shape(), "numbers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.graph.ordering.ORDERED_AT_ONCE", at_once)
+        made, (places,) = graph.reorderToSimplify(view, [number])
+        anew, (same,) = graph.reorderToSimplify(view._of_ids(view._ids()), [number])
+    np.testing.assert_array_equal(anew._ids(), made._ids())
+    np.testing.assert_array_equal(same._ids(), places._ids())
+    np.testing.assert_array_equal(made._ids(), view._ids()[places._ids() - number._ids()[0]])
+
+
 @given(st.data(), st.booleans(), st.booleans())
 @examples(60)
 def test_elements_found_by_a_table_of_memory_are_in_the_order_of_sorted_pieces(data, by_parts, twice):
