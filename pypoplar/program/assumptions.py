@@ -85,6 +85,8 @@ def assume(tensor: Tensor, value: int | bool) -> AssumedValue:
         If it is no tensor, or the value no whole number.
     TensorShapeError
         If the tensor does not have one element.
+    ControlProgramError
+        If the tensor's type does not have the value.
 
     Examples
     --------
@@ -102,9 +104,13 @@ def assume(tensor: Tensor, value: int | bool) -> AssumedValue:
     """
     check_one_element(tensor, "assume", None)
     try:
-        return AssumedValue(tensor, operator.index(value))
+        whole = operator.index(value)
     except TypeError:
         raise PoplarTypeError(f"assume: expected a whole number, True or False, got {value!r}") from None
+    least, most = tensor.elementType().limits
+    if not least <= whole <= most:
+        raise ControlProgramError(f"assume: {tensor._described()} has values from {least} to {most}, got {whole}")
+    return AssumedValue(tensor, whole)
 
 
 @public

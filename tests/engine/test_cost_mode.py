@@ -461,6 +461,14 @@ def test_what_data_change_is_not_known():
             engine.run()
 
 
+@pytest.mark.parametrize(("type", "value"), [(BOOL, 2), (BOOL, -1), (INT, 2**31), (INT, -(2**31) - 1), (UNSIGNED_INT, -1)])
+def test_a_value_that_the_type_does_not_have_is_not_assumed(type, value):
+    bench = Bench()
+    index = bench.graph.addVariable(type, [], "index")
+    with pytest.raises(ControlProgramError, match=rf"assume: .*'index'.* has values from .*, got {value}"):
+        assume(index, value)
+
+
 @pytest.mark.parametrize("value", [1, 2**31, 2**31 + 1, 2**32 - 1])
 @pytest.mark.parametrize("known", ["constant", "initial", "assumed"])
 def test_a_switch_on_a_large_unsigned_number_takes_its_case(value, known):
