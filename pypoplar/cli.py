@@ -16,7 +16,7 @@ from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from attrs import evolve
@@ -38,6 +38,9 @@ from pypoplar.report.text.summary import summary
 from pypoplar.report.text.summary_values import TOP, summary_values
 from pypoplar.target import Target
 from pypoplar.tracebacks import ENVIRONMENT, is_ours
+
+if TYPE_CHECKING:
+    from pypoplar.prediction.prediction import Prediction
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
@@ -89,6 +92,7 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # generic in newer re
 @click.option("--sweep", type=Several(), multiple=True, metavar="NAME=A,B", help="The script with --NAME A, and with --NAME B.")
 @click.option("--target", type=Several(), multiple=True, metavar="NAME=A,B", help="Targets changed, as Target.evolve does it.")
 @click.option("--processes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="That share a sweep.")
+@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page: timeline, roofline.")
 @click.pass_obj
 def predict(show_traceback: bool, /, file: Path, arguments: tuple[str, ...], **options: Any) -> None:
     """Predict what a step of FILE.py would cost: items in a second, where the time goes, the dearest modules.
@@ -103,10 +107,14 @@ def predict(show_traceback: bool, /, file: Path, arguments: tuple[str, ...], **o
         file, arguments, options["items"], synthetic_data=options["synthetic_data"], model=options["model"] or 0
     )
     swept, changed = _once_each("--sweep", options["sweep"]), _once_each("--target", options["target"])
+    several = bool(swept) or any(len(values) > 1 for values in changed.values())
+    page = options["page"]
+    if several and page is not None:
+        raise click.UsageError("--page shows one prediction; a sweep has its table, with --json for other programs")
     with _short_errors(show_traceback):
         script_prediction.check_names(swept, changed)
     with _script_errors(file, show_traceback):
-        if swept or any(len(values) > 1 for values in changed.values()):
+        if several:
             table = script_prediction.predict_cases(base, swept, changed, options["processes"])
             text = json.dumps(table.to_json(), indent=2) if options["as_json"] else str(table)
             failed = all(row.failed for row in table.rows)
@@ -116,7 +124,19 @@ def predict(show_traceback: bool, /, file: Path, arguments: tuple[str, ...], **o
             text = json.dumps(prediction.to_json(), indent=2) if options["as_json"] else str(prediction)
             failed = False
     click.echo(text)
+    if page is not None:
+        _write_predicted(prediction, page, show_traceback)
     sys.exit(int(failed))
+
+
+def _write_predicted(prediction: Prediction, page: Path, show_traceback: bool) -> None:
+    """The page of a prediction's report."""
+    from pypoplar.report.page import write_page  # late, as its figures take long to import
+
+    assert prediction.report is not None  # a sweep's predictions have none: they come from other processes
+    with _short_errors(show_traceback):
+        write_page(prediction.report, page)
+    click.echo(f"The page is {escaped(str(page))}", err=True)
 
 
 def _once_each(option: str, given: tuple[tuple[str, list[str]], ...]) -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 """`pypoplar predict` runs a script until it makes its first engine or calls its first model, stops it there and predicts."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -55,6 +56,26 @@ def test_a_script_is_stopped_at_its_first_engine_and_predicted(run, tmp_path):
     assert result.stderr == "built with ['--size', '2000', '--json']\n"
     assert (sys.argv, sys.path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]  # and no profile
+
+
+def test_the_page_of_a_prediction_has_its_timeline_and_roofline(run, tmp_path):
+    pytest.importorskip("plotly")
+    result = run(GRAPH + MAKE_ENGINE, "--page", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0].endswith(" items/s")
+    assert "The page is" in result.stderr
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(encoding="utf-8"), re.DOTALL)
+    views = json.loads(data.group(1))
+    assert views["summary"]["cost"][0] == "Priced without running."
+    assert f"{views['total_cycles']:,} cycles" in result.stdout
+    assert {"compute_sets", "execution", "target"} <= views.keys()  # of which a roofline and a timeline are drawn
+
+
+def test_a_sweep_has_no_page(run, tmp_path):
+    result = run(GRAPH + MAKE_ENGINE, "--sweep", "size=10,20", "--page", tmp_path / "page.html")
+    assert result.exit_code == 2
+    assert "--page shows one prediction" in result.output
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_graph_that_is_only_compiled_is_predicted_too(run):
