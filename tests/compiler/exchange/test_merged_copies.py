@@ -144,6 +144,26 @@ def test_the_last_element_of_one_copy_and_the_first_of_the_next_are_apart(world)
     assert world.steps(Copy(last, result[:4]), Copy(first, source), Copy(result, first)) == ["ab", "c"]
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_copies_that_meet_in_one_element_at_an_end_depend_on_each_other(world, turned):
+    """However the elements of the first are gone through: in turn, backwards, or by strides."""
+    x, y, z = (world.variable(name, 8, tile) for tile, name in enumerate("xyz"))
+    z = z.reverse(0) if turned else z
+    strided = z.reshape([4, 2]).slice(0, 1, 1).flatten()  # the elements 0, 2, 4 and 6 of z
+    for end in (z[0], z[3]):
+        assert world.steps(Copy(x[:4], z[:4]), Copy(y[:1], end.flatten())) == ["a", "b"]
+    for end in (z[0], z[6]):
+        assert world.steps(Copy(x[:4], strided), Copy(y[:1], end.flatten())) == ["a", "b"]
+    assert world.steps(Copy(x[:4], z[:4]), Copy(y[:1], z[4:5])) == ["ab"]
+    assert world.steps(Copy(x[:4], strided), Copy(y[:1], z[7:])) == ["ab"]
+
+
+def test_copies_between_whose_strides_others_write_are_one_step(world):
+    x, y, z = (world.variable(name, 8, tile) for tile, name in enumerate("xyz"))
+    even, odd = (z.reshape([4, 2]).slice(place, place + 1, 1).flatten() for place in (0, 1))
+    assert world.steps(Copy(x[:4], even), Copy(y[:4], odd), Copy(x[4:], even[:4])) == ["ab", "c"]
+
+
 def test_a_step_goes_as_far_as_it_may(world):
     """A copy depends on its step only: not on one further back, and not on one that comes."""
     x, y, z = (world.variable(name, 4, tile) for tile, name in enumerate("xyz"))
