@@ -41,6 +41,77 @@ def test_distributions():
     assert torch.equal(machine.run([torch.full((COUNT,), 3.0)])[0], uniform)
 
 
+def draws_of_defaults(x):
+    return (
+        torch.empty_like(x).normal_(),
+        torch.empty_like(x).bernoulli_(),
+        torch.empty_like(x).exponential_(),
+        torch.empty_like(x).uniform_(),
+        torch.randint(3, (COUNT,)),
+        torch.randint_like(x, 3),
+        torch.empty_like(x).bernoulli_(0.2),
+        torch.normal(x, x + 2.0),
+    )
+
+
+def test_distributions_that_leave_their_parameters_out_have_pytorchs():
+    x = torch.zeros(COUNT)
+    machine = compiled(Plain(draws_of_defaults), (x,), training=False)
+    machine.random_state = [12, 0]
+    results = machine.run([x])
+    means = ((0.0, 1.0), (0.5, 0.5), (1.0, 1.0), (0.5, 0.289), (1.0, 0.816), (1.0, 0.816), (0.2, 0.4), (0.0, 2.0))
+    for drawn, (mean, deviation) in zip(results, means, strict=True):
+        assert abs(float(drawn.double().mean()) - mean) < 5 * deviation / COUNT**0.5
+        assert abs(float(drawn.double().std()) / deviation - 1) < 0.15
+    assert set(results[1].tolist()) == set(results[6].tolist()) == {0.0, 1.0}
+    assert set(results[4].tolist()) == set(results[5].tolist()) == {0, 1, 2}
+    assert (results[2] >= 0).all()
+    assert results[2].min() < 0.05
+
+
+def test_shapes_with_one_element_are_drawn_and_those_without_are_empty():
+    machine = compiled(
+        Plain(
+            lambda x: (
+                torch.rand(3, 1),
+                torch.randn(1),
+                torch.rand(()),
+                torch.rand(3, 0),
+                torch.randint(5, (0,)),
+                torch.randperm(0),
+                x,
+            )
+        ),
+        (torch.zeros(1),),
+        training=False,
+    )
+    column, one, scalar, *empty, _ = machine.run([torch.zeros(1)])
+    assert len(set(column.flatten().tolist())) == 3
+    assert (column.shape, one.shape, scalar.shape) == ((3, 1), (1,), ())
+    assert one.item() != 0
+    assert scalar.item() != 0
+    assert [tuple(each.shape) for each in empty] == [(3, 0), (0,), (0,)]
+
+
+def test_whether_a_chance_comes_is_drawn_in_float32_for_every_type():
+    """float16 has no numbers between 0 and 1 that come so seldom as this one."""
+    chance = 0.01
+
+    def chances(x):
+        return x.bernoulli(chance), torch.bernoulli(torch.full_like(x, chance))
+
+    results = []
+    for dtype in (torch.float32, torch.float16):
+        x = torch.zeros(20 * COUNT, dtype=dtype)
+        machine = compiled(Plain(chances), (x,), training=False)
+        machine.random_state = [13, 0]
+        results.append([each.float() for each in machine.run([x])])
+    in_float, in_half = results
+    assert torch.equal(in_float[0], in_half[0])
+    assert in_float[0].any()
+    assert (in_float[1] != in_half[1]).sum() <= 2  # the chance itself is rounded to float16
+
+
 def kept_in_training(probability):
     """What two dropouts make of ones in a step, and the gradient by each, which has PyTorch's weights of `Differentiated`."""
     ones = torch.ones(COUNT)

@@ -96,7 +96,7 @@ def successes(at: GraphLowering, chances: fx.Node) -> Tensor:
 
 
 @lowers(aten.bernoulli.p)
-def successes_of_one_chance(at: GraphLowering, like: fx.Node, chance: float = 0.5) -> Tensor:
+def successes_of_one_chance(at: GraphLowering, like: fx.Node, chance: float) -> Tensor:
     drawn = uniform_numbers(at, 0.0, 1.0, FLOAT)
     return mapped(at, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Const(chance, FLOAT)), at.type), drawn)
 
