@@ -9,7 +9,7 @@ from pypoplar.codelet.frontend.calls import Calls
 from pypoplar.codelet.frontend.expressions import FALSE
 from pypoplar.codelet.frontend.inference import Number, RecordView, TupleValue, Value, View, Weak
 from pypoplar.codelet.frontend.locals import LocalContent
-from pypoplar.codelet.frontend.translator_state import FunctionScope, stored_names
+from pypoplar.codelet.frontend.translator_state import FunctionScope, nodes_of, stored_names
 from pypoplar.codelet.ir.typed import Apply, Local, Once
 from pypoplar.codelet.language.diagnostics import STARS
 from pypoplar.spelling import nearest
@@ -123,7 +123,7 @@ class Inlining(Calls):
 
     def _inline(self, node: ast.Call, frame: FunctionScope) -> Value:
         statements = frame.tree.body
-        returns = [statement for statement in ast.walk(frame.tree) if isinstance(statement, ast.Return)]
+        returns = [statement for statement in nodes_of(frame.tree) if isinstance(statement, ast.Return)]
         if not returns or (len(returns) == 1 and statements[-1] is returns[0]):
             return self._straight(frame, returns)
         arities = {_arity(statement) for statement in returns}
@@ -132,7 +132,7 @@ class Inlining(Calls):
         arity = arities.pop()
         prefix = f"{frame.source.name}{self.inlined}"
         frame.results = tuple(self.hidden(f"{prefix}_result{position}") for position in range(max(arity, 0)))
-        if any(_returns_inside(loop) for loop in ast.walk(frame.tree) if isinstance(loop, ast.For | ast.While)):
+        if any(_returns_inside(loop) for loop in nodes_of(frame.tree) if isinstance(loop, ast.For | ast.While)):
             frame.returned = self.hidden(f"{prefix}_returned")
         with self.block() as inner:
             if frame.returned is not None:

@@ -23,7 +23,7 @@ from pypoplar.codelet.frontend.inference import (
 from pypoplar.codelet.frontend.inlining import content_of
 from pypoplar.codelet.frontend.locals import both
 from pypoplar.codelet.frontend.loop_statements import Loops
-from pypoplar.codelet.frontend.translator_state import FunctionScope
+from pypoplar.codelet.frontend.translator_state import FunctionScope, nodes_of
 from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported, without_effect
 from pypoplar.codelet.language.environment import dotted_name
@@ -227,7 +227,7 @@ class Statements(Loops):
     def declare(self, frame: FunctionScope) -> None:
         """Note the types that a function's annotations give to its locals."""
         self.frames.append(frame)
-        for node in ast.walk(frame.tree):
+        for node in nodes_of(frame.tree):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 type, unique = self._declared_type(node.annotation), frame.names[node.target.id]
                 if self.locals.declared.setdefault(unique, type) != type:

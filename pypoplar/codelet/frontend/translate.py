@@ -8,6 +8,7 @@ from functools import lru_cache
 from pypoplar.codelet.frontend.inference import VertexValue
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.statements import Statements
+from pypoplar.codelet.frontend.translator_state import nodes_of
 from pypoplar.codelet.frontend.vectors import table_name
 from pypoplar.codelet.ir.typed import Block, Local, Scratch, Span, SpanList, TypedArray, TypedCodelet, TypedField, TypedTable
 from pypoplar.codelet.ir.walk import operands, walk
@@ -112,7 +113,7 @@ def _parameters(attempt: Statements, tree: ast.FunctionDef) -> Local | None:
 
 def _returns(attempt: Statements, tree: ast.FunctionDef) -> bool:
     """Whether compute returns a bool, on every path or on none."""
-    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    returns = [node for node in nodes_of(tree) if isinstance(node, ast.Return)]
     values = [node for node in returns if node.value is not None and not _is_none(node.value)]
     if values and len(values) < len(returns):
         bare = next(node for node in returns if node not in values)

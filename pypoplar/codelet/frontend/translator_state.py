@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from attrs import define, evolve, field
@@ -44,17 +45,25 @@ class FunctionScope:
     arrays: list[TypedArray] = field(factory=list)  # its scratch arrays
 
 
-def stored_names(tree: ast.FunctionDef) -> set[str]:
-    """The names that a function assigns."""
-    return {name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)}
+@lru_cache(maxsize=512)  # as many as trees are kept; a helper is inlined again and again, in each pass
+def nodes_of(tree: ast.FunctionDef) -> tuple[ast.AST, ...]:
+    """All nodes of a function's tree, which is only read."""
+    return tuple(ast.walk(tree))
 
 
-def own_names(tree: ast.FunctionDef) -> list[str]:
+@lru_cache(maxsize=512)
+def own_names(tree: ast.FunctionDef) -> tuple[str, ...]:
     """Parameters and assigned names of a function, in order of appearance."""
     names = [parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)]
-    stores = [name for name in ast.walk(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
+    stores = [name for name in nodes_of(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
     names += [name.id for name in sorted(stores, key=lambda name: (name.lineno, name.col_offset))]
-    return list(dict.fromkeys(names))
+    return tuple(dict.fromkeys(names))
+
+
+@lru_cache(maxsize=512)
+def stored_names(tree: ast.FunctionDef) -> frozenset[str]:
+    """The names that a function assigns."""
+    return frozenset(name.id for name in nodes_of(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load))
 
 
 class Translation:
