@@ -140,6 +140,7 @@ def window(tmp_path_factory):
         yield window
 
 
+@pytest.mark.slow  # what the page is made of, without a browser: test_an_empty_table_is_refused_where_others_point_to_it_...
 @pytest.mark.parametrize("table", sorted(TABLES.keys() - DEMANDED))
 def test_pages_of_a_profile_with_an_empty_table_are_drawn(saved, window, table):
     document = saved.with_suffix(".html")
