@@ -225,7 +225,7 @@ def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory
     tick(2, PASSES)
     sharing = checked.liveness if share_memory and options.uninitialised != "error" else None
     homes = place_variables(frozen, checked.variables, sharing, aligned_edges(frozen, vertices))
-    survey = survey_graph(frozen, homes, checked.in_place)
+    survey = survey_graph(frozen, homes, checked.in_place, checked.target.getNumIPUs())
     made.made("homes of elements", homes)
     made.made("surveys of edges", survey)
     plans: dict[int, ComputePlan] = {}

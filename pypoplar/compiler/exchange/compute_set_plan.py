@@ -13,17 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.interval_algebra import keys, overlay, subtract, union
-from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, askew, place_edges, select_edges
-from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
-from pypoplar.compiler.exchange.gathers import plan_gathers
+from pypoplar.compiler.exchange.alike_ipus import SpreadPlan, edges_of_leaders, find_alike
+from pypoplar.compiler.exchange.compute_set_edges import LANDED, Edges, select_edges
+from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes
 from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
-from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces, varying_pieces
 from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
-from pypoplar.compiler.exchange.parted_edges import part_edges
 from pypoplar.compiler.exchange.pieces import appended, joined, nothing_moves, sorted_by_target_tile, turned
+from pypoplar.compiler.exchange.vertex_side import VertexSide, plan_vertex_side
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes, Pieces
-from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -32,27 +29,13 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     if survey is None:
         survey = survey_graph(graph, homes)
     edges = select_edges(graph, survey, number)
-    placement, offset = place_edges(edges, homes, survey)
-    moving = np.flatnonzero(placement[edges.strands.owner] >= LANDED)
-    if len(moving) == 0 and len(survey.fields.distinct) == 0:
-        return _plan_inplace_edges(graph, edges, offset, number)
-
-    access = edges.access[edges.strands.owner[moving]]
-    incoming = remote_parts(survey, homes, edges, moving[access != OUTPUT])
-    outgoing = remote_parts(survey, homes, edges, moving[access != INPUT])
-    one_piece = moving[placement[edges.strands.owner[moving]] == LANDED]
-    landing = land(graph.tiles, survey, incoming, outgoing, edges, one_piece)
-    offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
-    placement[askew(edges, placement, offset)] = GATHERED
-    apart = part_edges(graph, survey, edges, placement)
-    landed = placement[edges.strands.owner[moving]] == LANDED
-
-    gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), apart, homes, survey, landing)
-    offset[gathers.edge] = gathers.offset
-    old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
-    constants = chosen_homes(homes, survey.constant)
-    before, arrivals = _arrivals(graph.tiles, survey, homes, incoming, landing)
-    after, departures = _departures(graph.tiles, survey, homes, outgoing, landing)
+    side = _vertex_side(graph, homes, survey, edges)
+    moves = side.moves
+    if moves is None:
+        return _plan_inplace_edges(graph, edges, side.offset, number)
+    gathers, landing = moves.gathers, moves.landing
+    before, arrivals = _arrivals(graph.tiles, survey, homes, moves.incoming, landing)
+    after, departures = _departures(graph.tiles, survey, homes, moves.outgoing, landing)
     return ComputePlan(
         compute_set=number,
         vertex=edges.vertex,
@@ -60,13 +43,13 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         edge_position=edges.position,
         edge_field=edges.field,
         edge_row=edges.row,
-        edge_offset=offset,
-        edge_in_buffer=placement >= LANDED,
+        edge_offset=side.offset,
+        edge_in_buffer=side.placement >= LANDED,
         edge_length=edges.length,
         exchange_before=before,
         gather=gathers.gather,
         parted=gathers.parted,
-        preload=sorted_by_target_tile(appended(old, gathers.preload)),
+        preload=moves.preload,
         scatter=gathers.scatter,
         exchange_after=after,
         before=arrivals.exchange,
@@ -75,13 +58,22 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         after_offset=departures.offset,
         before_stretches=arrivals.stretches,
         after_stretches=departures.stretches,
-        copied_before=appended(
-            copied_pieces(edges, placement, offset, gathers.gather, constants), varying_pieces(gathers.parted, constants)
-        ),
-        copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter), constants)),
+        copied_before=appended(moves.copied_gather, moves.copied_parted),
+        copied_after=moves.copied_scatter,
         buffer_bytes=landing.bytes + gathers.bytes,
         buffer_alignment=gathers.alignment,
     )
+
+
+def _vertex_side(graph: FrozenGraph, homes: Homes, survey: Survey, edges: Edges) -> VertexSide:
+    """Of IPUs that are alike, one is planned for all."""
+    alike = find_alike(graph, edges, homes, survey)
+    if alike is not None:
+        led = edges_of_leaders(edges, alike)
+        whole = SpreadPlan(alike, homes, survey).side(plan_vertex_side(graph, homes, survey, led), led)
+        if whole is not None:
+            return whole
+    return plan_vertex_side(graph, homes, survey, edges)
 
 
 def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number: int) -> ComputePlan:
@@ -119,13 +111,3 @@ def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landi
     back = from_homes(survey, homes, outgoing, landing)
     transfers = Transfers(back.target_tile, back.source_tile, homes.variable[outgoing.home], back.target_offset, back.bytes)
     return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)
-
-
-def _old_values(survey: Survey, homes: Homes, edges: Edges, strands: Int64s, incoming: Parts, landing: Landing) -> Pieces:
-    """What an Output that landed holds before its vertex writes it, but for what arrives anyway."""
-    written = union(edges.begin[strands], edges.end[strands])
-    arriving = keys(incoming.tile, incoming.begin, survey.span)
-    begin, end = subtract(*written, arriving, arriving + (incoming.end - incoming.begin))
-    tile = begin // survey.span
-    parts = overlay(begin - tile * survey.span, end - tile * survey.span, homes.begin, homes.end)
-    return joined(from_homes(survey, homes, Parts(tile[parts.left], parts.begin, parts.end, parts.right), landing))

@@ -31,9 +31,10 @@ class Survey:
     width_end: Int64s
     width: Int64s  # bytes
     in_place: InPlaceEdges
+    ipus: int  # which have equally many tiles
 
 
-def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE) -> Survey:
+def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE, ipus: int = 1) -> Survey:
     span = int(graph.variables.first[-1]) + 1
     vertices = graph.vertices
     group = vertices.compute_set.astype(np.int64) * (graph.tiles + 1) + vertices.tile + 1
@@ -58,6 +59,7 @@ def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE
         _constants(graph)[homes.variable],
         *_widths(graph),
         in_place,
+        ipus,
     )
 
 

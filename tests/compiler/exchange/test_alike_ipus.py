@@ -1,0 +1,246 @@
+"""IPUs that are alike are planned once, and nothing else shows it: the executables are equal to the byte."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+
+from pypoplar import FLOAT, HALF, Graph, Input, IPUModel, Output, Vector, VectorList, Vertex, compileGraph, concat
+from pypoplar.compiler.exchange import compute_set_plan
+from pypoplar.compiler.exchange.compute_set_edges import Edges
+from pypoplar.program import Execute, Sequence
+
+TILES = 4  # of an IPU
+MARGIN = 3  # elements at both ends of a variable, on the first tile
+
+
+class Sum(Vertex):
+    x: Input[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.y)):
+            self.y[i] = 1.0
+
+
+class Half(Vertex):
+    x: Input[Vector[HALF]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.y)):
+            self.y[i] = 2.0
+
+
+@attrs.frozen
+class Reading:
+    """What a vertex reads of a variable: stretches of the share of its IPU, which may reach beyond it."""
+
+    variable: int
+    stretches: tuple[tuple[int, int], ...]
+
+    def of(self, variables: list[Any], sizes: list[int], ipu: int) -> Any:
+        first = MARGIN + ipu * sizes[self.variable]
+        return concat([variables[self.variable][first + begin : first + end] for begin, end in self.stretches])
+
+
+@attrs.frozen
+class Working:
+    """A vertex of each IPU."""
+
+    tile: int
+    half: bool
+    x: Reading
+    rows: tuple[Reading, ...]
+    results: int  # elements that it writes
+
+
+@attrs.frozen
+class Change:
+    """How an IPU is not like the others."""
+
+    ipu: int
+    what: str
+    at: int
+
+
+@attrs.frozen
+class Recipe:
+    """The same on each of several IPUs, but for changes. Variables are FLOAT but for the last, which is HALF."""
+
+    ipus: int
+    sizes: list[int]  # of each variable's share of an IPU
+    tiles: list[list[int]]  # of an IPU: where each element of these lies
+    shared: int  # elements of a variable that all read; they lie on the first tile
+    constant: bool  # whether it is a constant
+    vertices: list[Working]
+    result_tiles: list[int]
+    changes: list[Change]
+
+    def build(self) -> tuple[Graph, Sequence]:
+        model = IPUModel("tiny")
+        model.numIPUs, model.tilesPerIPU = self.ipus, TILES
+        graph = Graph(model.createDevice())
+        variables = [self._variable(graph, number) for number in range(len(self.sizes))]
+        results = self._placed(graph, "results", FLOAT, self.result_tiles, "exchange")
+        shared = graph.addVariable(FLOAT, [self.shared], "all")
+        if self.constant:
+            shared = graph.addConstant(FLOAT, [self.shared], np.arange(self.shared, dtype=np.float32))
+        graph.setTileMapping(shared, 0)
+        steps = []
+        for name in ("first", "second"):
+            compute_set = graph.addComputeSet(name)
+            for ipu in range(self.ipus):
+                self._vertices(graph, compute_set, variables, shared, results, ipu)
+            steps.append(Execute(compute_set))
+        return graph, Sequence(steps)
+
+    def _is(self, what: str, ipu: int, at: int) -> bool:
+        return any((one.what, one.ipu % self.ipus, one.at % 3) == (what, ipu, at % 3) for one in self.changes)
+
+    def _variable(self, graph: Graph, number: int) -> Any:
+        type = HALF if number == len(self.sizes) - 1 else FLOAT
+        variable = self._placed(graph, f"v{number}", type, self.tiles[number], "place")
+        for ipu in range(self.ipus):
+            first = MARGIN + ipu * self.sizes[number]
+            value = 7.0 if self._is("value", ipu, number) else 3.0
+            graph.setInitialValue(variable[first : first + self.sizes[number]], np.full(self.sizes[number], value))
+        return variable
+
+    def _placed(self, graph: Graph, name: str, type: Any, tiles: list[int], change: str) -> Any:
+        size = len(tiles)
+        variable = graph.addVariable(type, [2 * MARGIN + size * self.ipus], name)
+        graph.setTileMapping(variable, 0)
+        for ipu in range(self.ipus):
+            for at, tile in enumerate(tiles):
+                if at == 0 and self._is(change, ipu, 0):
+                    tile = (tile + 1) % TILES if change == "place" else TILES  # which is of the next IPU
+                place = MARGIN + ipu * size + at
+                graph.setTileMapping(variable[place], (ipu * TILES + tile) % (self.ipus * TILES))
+        return variable
+
+    def _vertices(self, graph: Graph, compute_set: Any, variables: list[Any], shared: Any, results: Any, ipu: int) -> None:
+        written = MARGIN + ipu * len(self.result_tiles)
+        for number, working in enumerate(self.vertices):
+            x = working.x
+            if self._is("edge", ipu, number):
+                x = attrs.evolve(x, stretches=((0, 1), (1, 2)))
+            count = working.results - 1 if self._is("size", ipu, number) else working.results
+            ends = {"x": x.of(variables, self.sizes, ipu), "y": results[written : written + count]}
+            if not working.half:
+                ends["rows"] = [shared, *(row.of(variables, self.sizes, ipu) for row in working.rows)]
+            tile = working.tile + self._is("vertex", ipu, number)
+            vertex = graph.addVertex(compute_set, Half if working.half else Sum, ends)
+            graph.setTileMapping(vertex, ipu * TILES + tile % TILES)
+            written += working.results
+
+
+@st.composite
+def readings(draw: Any, variable: int, size: int) -> Reading:
+    begins = draw(st.lists(st.integers(-MARGIN, size), min_size=1, max_size=3))
+    return Reading(variable, tuple((begin, draw(st.integers(begin + 1, size + MARGIN))) for begin in begins))
+
+
+@st.composite
+def recipes(draw: Any) -> Recipe:
+    sizes = draw(st.lists(st.integers(2, 9), min_size=2, max_size=3))
+    tile, last = st.integers(0, TILES - 1), len(sizes) - 1
+    vertices = []
+    for _ in range(draw(st.integers(1, 4))):
+        half = draw(st.booleans())
+        floats = st.integers(0, last - 1).flatmap(lambda number: readings(number, sizes[number]))
+        x = draw(readings(last, sizes[last]) if half else floats)
+        rows = tuple(draw(st.lists(floats, max_size=2)))
+        vertices.append(Working(draw(tile), half, x, rows, draw(st.integers(1, 5))))
+    results = sum(working.results for working in vertices)
+    whats = st.sampled_from(["edge", "size", "exchange", "place", "value", "vertex"])
+    return Recipe(
+        draw(st.integers(2, 4)),
+        sizes,
+        [draw(st.lists(tile, min_size=size, max_size=size)) for size in sizes],
+        draw(st.integers(1, 4)),
+        draw(st.booleans()),
+        vertices,
+        draw(st.lists(tile, min_size=results, max_size=results)),
+        draw(st.lists(st.builds(Change, st.integers(0, 3), whats, st.integers(0, 2)), max_size=2)),
+    )
+
+
+def compiled(graph: Graph, program: Sequence) -> Any:
+    return compileGraph(graph, program, {"pypoplar.run_out_of_memory": True}).serialize()
+
+
+@given(recipes())
+@examples(100)
+def test_executables_are_equal_to_the_byte_whether_ipus_that_are_alike_are_planned_once_or_not(recipe):
+    graph, program = recipe.build()
+    once = compiled(graph, program)
+    with patch.object(compute_set_plan, "find_alike", lambda *_: None):
+        assert compiled(graph, program) == once
+
+
+ALIKE = Recipe(
+    ipus=3,
+    sizes=[6, 4],
+    tiles=[[0, 0, 1, 1, 2, 3], [0, 1, 1, 2]],
+    shared=2,
+    constant=False,
+    vertices=[
+        Working(0, False, Reading(0, ((0, 6),)), (Reading(0, ((-1, 2),)),), 2),
+        Working(1, True, Reading(1, ((1, 4),)), (), 1),
+        Working(3, False, Reading(0, ((3, 7),)), (), 1),
+    ],
+    result_tiles=[0, 0, 1, 2],
+    changes=[],
+)
+
+
+def planned_vertices(recipe: Recipe) -> list[int]:
+    """How many vertices of each compute set are planned, all of which are planned where no IPU is like another."""
+    planned = []
+    original = compute_set_plan.plan_vertex_side
+
+    def counting(graph: Any, homes: Any, survey: Any, edges: Edges) -> Any:
+        planned.append(len(edges.vertex))
+        return original(graph, homes, survey, edges)
+
+    with patch.object(compute_set_plan, "plan_vertex_side", counting):
+        compiled(*recipe.build())
+    return planned
+
+
+def test_of_ipus_that_are_alike_one_is_planned():
+    # of the first one the variable that all read lies on a tile of its own
+    assert planned_vertices(ALIKE) == [6, 6]
+    assert planned_vertices(attrs.evolve(ALIKE, ipus=4)) == [6, 6]
+
+
+@pytest.mark.parametrize("what", ["edge", "size", "exchange", "place", "vertex"])
+def test_an_ipu_that_is_nearly_like_others_is_planned_itself(what):
+    recipe = attrs.evolve(ALIKE, ipus=4, changes=[Change(3, what, 0)])
+    assert planned_vertices(recipe) == [9, 9]
+    graph, program = recipe.build()
+    with patch.object(compute_set_plan, "find_alike", lambda *_: None):
+        alone = compiled(graph, program)
+    assert compiled(graph, program) == alone
+
+
+def test_ipus_whose_initial_values_differ_are_planned_once():
+    assert planned_vertices(attrs.evolve(ALIKE, ipus=4, changes=[Change(2, "value", 0)])) == [6, 6]
+
+
+def test_outputs_that_lie_on_another_ipu_keep_what_they_held():
+    """Their old values are not exchanged: where they come from is told by no exchange."""
+    changes = [Change(ipu, "exchange", 0) for ipu in range(3)]
+    graph, program = attrs.evolve(ALIKE, changes=changes).build()
+    once = compiled(graph, program)
+    with patch.object(compute_set_plan, "find_alike", lambda *_: None):
+        assert compiled(graph, program) == once
