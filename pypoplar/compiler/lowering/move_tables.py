@@ -197,30 +197,55 @@ def fan_out(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> FanO
     A block is a maximal row of pieces whose targets are contiguous. `source` tells apart places of all IPUs. None if there is
     nothing to gain. What a tile receives, and the account of it, are the same either way.
     """
-    size = len(source)
-    if size < SHORTEST_LIST:
+    if len(source) < SHORTEST_LIST:
         return None
     opens = np.concatenate(([True], (tile[1:] != tile[:-1]) | (target[1:] != target[:-1] + bytes[:-1])))
     start = np.flatnonzero(opens)
-    length = np.diff(np.append(start, size))
-    block = np.cumsum(opens) - 1
-    inside = (np.arange(size) - start[block]).astype(np.uint64)
+    length = np.diff(np.append(start, len(source)))
+    block = _recurring(source[start], length)
+    start, length = start[block], length[block]
+    piece = ragged(start, length)
+    equal = _equal_blocks(source[piece], bytes[piece], length)
+    if equal is None:
+        return None
+    leader, whole = equal
+    copied = leader != np.arange(len(start))
+    left = np.ones(len(source), bool)
+    left[piece[np.repeat(copied, length)]] = False
+    return FanOut(np.flatnonzero(left), start[leader[copied]], start[copied], whole[copied])
+
+
+def _recurring(source: Int64s, length: Int64s) -> Int64s:
+    """The blocks that are long enough, of which another one as long begins at the same source: no others are alike."""
+    long = np.flatnonzero(length >= SHORTEST_LIST)
+    order = long[np.lexsort((length[long], source[long]))]
+    again = (source[order][1:] == source[order][:-1]) & (length[order][1:] == length[order][:-1])
+    twins = np.zeros(len(length), bool)
+    twins[order[1:][again]] = twins[order[:-1][again]] = True
+    return np.flatnonzero(twins)
+
+
+def _equal_blocks(source: Int64s, bytes: Int64s, length: Int64s) -> tuple[Int64s, Int64s] | None:
+    """For each block of pieces the first equal one, itself where it is too large to gain; and its bytes. None if none is equal."""
+    if len(length) == 0:
+        return None
+    start = offsets(length)[:-1]
+    block = np.repeat(np.arange(len(start)), length)
+    inside = (np.arange(len(source)) - start[block]).astype(np.uint64)
     with np.errstate(over="ignore"):
         mixed = source.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ bytes.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (inside * np.uint64(2) + np.uint64(0x165667B19E3779F9))
         key = np.add.reduceat(mixed, start) ^ length.astype(np.uint64)
     whole = np.add.reduceat(bytes, start)
-    _, leader, group = np.unique(key, return_index=True, return_inverse=True)
-    leader = leader[group]
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    leader = first[group]
     # Equal keys are a good guess only: every piece is compared with the leader's.
     same_length = length[leader] == length
     twin = np.where(same_length[block], start[leader[block]] + inside.astype(np.int64), 0)
     equal = (source[twin] == source) & (bytes[twin] == bytes) & same_length[block]
-    copied = np.logical_and.reduceat(equal, start)
-    copied &= (leader != np.arange(len(start))) & (length >= SHORTEST_LIST) & (whole <= length * FAN_OUT_PIECE)
-    if not copied.any():
-        return None
-    return FanOut(np.flatnonzero(~copied[block]), start[leader[copied]], start[copied], whole[copied])
+    copied = np.logical_and.reduceat(equal, start) & (whole <= length * FAN_OUT_PIECE)
+    copied &= leader != np.arange(len(start))
+    return (np.where(copied, leader, np.arange(len(start))), whole) if copied.any() else None
 
 
 @frozen(eq=False)
