@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
 from pypoplar.arrays.groups import distinct, ragged, stepped
@@ -60,6 +60,32 @@ class Checkpoint:
         rows = executable.program[int(executable.entries[program]) :]
         begins = np.flatnonzero(rows[:, ProgramRow.OPERATION] == Opcode.REPEAT)[:loops]
         return [int(self.state.tables[Slot.COUNTERS][rows[row, RepeatOperand.COUNTER]]) for row in begins]
+
+
+@frozen(eq=False)
+class Checkpoints:
+    """The same of all replicas, which do everything together."""
+
+    of_each: tuple[Checkpoint, ...]
+
+    @staticmethod
+    def of(states: Iterable[EngineState], tensors: Sequence[HostTensor]) -> Checkpoints:
+        """For tensors that the host writes."""
+        return Checkpoints(tuple(Checkpoint.of(state, tensors) for state in states))
+
+    def take(self) -> None:
+        """Copy everything aside, as `Checkpoint.take` does."""
+        for checkpoint in self.of_each:
+            checkpoint.take()
+
+    def put_back(self) -> None:
+        """Put everything back as it was at the last `take`."""
+        for checkpoint in self.of_each:
+            checkpoint.put_back()
+
+    def loops_left(self, program: int, loops: int) -> list[int]:
+        """How many rounds the first loops of a program had to go on the first replica, as `Checkpoint.loops_left` says."""
+        return self.of_each[0].loops_left(program, loops)
 
 
 def _lines(state: EngineState, tensors: Iterable[HostTensor]) -> Int64s:

@@ -15,7 +15,7 @@ from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.braces import ordered
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
-from pypoplar.engine.checkpoint import Checkpoint
+from pypoplar.engine.checkpoint import Checkpoints
 from pypoplar.engine.division import available_processors
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.loaded_codelets import translate_codelets
@@ -381,11 +381,12 @@ class Engine(ShownEngine):
             finally:
                 self._busy = False
 
-    def _checkpoint(self, handles: Iterable[str]) -> Checkpoint:
-        """For the tensors that the host writes by some handles: what `_return_to` takes, as of the last `Checkpoint.take`."""
-        return Checkpoint.of(self._state, [self.executable.writes[handle] for handle in handles])
+    def _checkpoint(self, handles: Iterable[str]) -> Checkpoints:
+        """For the tensors that the host writes by some handles: what `_return_to` takes, as of the last `Checkpoints.take`."""
+        tensors = [self.executable.writes[handle] for handle in handles]
+        return Checkpoints.of((replica.state for replica in self._replicas), tensors)
 
-    def _return_to(self, checkpoint: Checkpoint) -> None:
+    def _return_to(self, checkpoint: Checkpoints) -> None:
         """Undo all that programs have done since: the tensors of the checkpoint are as they were, all else as `load` leaves it.
 
         The report stays, and tells of a run that failed.

@@ -56,7 +56,8 @@ CALLS = [  # a call, where its value is read, and the value
     ("useOfflineIpuTarget()", "ipu_version", 2),
     ("useOfflineIpuTarget(1)", "connection_type", poptorch.ConnectionType.Never),
     ("useIpuModel(True)", "use_model", True),
-    ("replicationFactor(1)", "replication_factor", 1),
+    ("replicationFactor(4)", "replication_factor", 4),
+    ("broadcastBuffers(False)", "broadcast_buffers", False),
     ("inputReplicaGrouping(4, poptorch.CommGroupType.NoGrouping)", "input_group_size", 1),
     ("broadcastBuffers(True)", "broadcast_buffers", True),
     ("maxRepeatLogs(None)", "max_repeat_logs", 2**64 - 1),
@@ -92,7 +93,6 @@ NOTHING = [
     "sourceLocationExcludes(['lib'])",
     "appendToLocationExcludes('lib')",
     "updatableNamedBuffers(['mean'])",
-    "broadcastBuffers(False)",
     "Precision.halfFloatCasting(poptorch.HalfFloatCastingBehavior.FloatDowncastToHalf)",
     "Precision.runningStatisticsAlwaysFloat(True)",
     "TensorLocations.numIOTiles(32)",
@@ -105,8 +105,6 @@ NOTHING = [
     "_Popart.set('dotChecks', ['FINAL'])",
 ]
 REFUSED_CALLS = [
-    "replicationFactor(2)",
-    "inputReplicaGrouping(2, poptorch.CommGroupType.Orthogonal)",
     "Training.setAutomaticLossScaling(True)",
     "Distributed.configureProcessId(1, 2)",
     "setExecutionStrategy(poptorch.SerialPhasedExecution(['A'], ['B']))",

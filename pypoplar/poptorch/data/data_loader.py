@@ -15,6 +15,7 @@ from pypoplar.poptorch.data.rebatching import combined
 from pypoplar.poptorch.enums import DataLoaderMode
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.options import option_checks as checks
+from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
@@ -25,8 +26,9 @@ CALL = "poptorch.DataLoader"
 
 @frozen
 class BatchPlan:
-    """How many samples make a batch: `batch_size` times `factor`, the device's iterations times accumulated micro-batches.
+    """How many samples make a batch: `batch_size` times `factor`.
 
+    That is the device's iterations times accumulated micro-batches times replicas, of which groups count as one.
     With a sampler of the user's, `joins` of its batches are put together. `rebatched` says that the thread that fetches ahead
     makes the batches, out of those of `loaded` samples. All are None where the data set gives whole batches.
     """
@@ -48,8 +50,9 @@ class BatchPlan:
 class DataLoader(torch.utils.data.DataLoader):
     """A `torch.utils.data.DataLoader` whose batches are what one run of a model with these options takes.
 
-    That is `batch_size` samples times the options' ``deviceIterations`` and ``Training.gradientAccumulation``. `terminate`, or the
-    end of a ``with`` block, ends threads and processes, and so does the end of Python.
+    That is `batch_size` samples times the options' ``deviceIterations``, ``Training.gradientAccumulation`` and
+    ``replicationFactor``, where replicas of a group of ``inputReplicaGrouping`` count as one. `terminate`, or the end of a ``with``
+    block, ends threads and processes, and so does the end of Python.
 
     Parameters
     ----------
@@ -219,7 +222,8 @@ def _plan(
         if mode is DataLoaderMode.AsyncRebatched:
             raise InvalidOption(f"{CALL}: DataLoaderMode.AsyncRebatched makes batches, and takes a batch_size")
         return BatchPlan(None, None, None, None, rebatched=False, drop_last=drop_last)
-    factor = options.device_iterations * options.Training.gradient_accumulation * options.replication_factor
+    groups = ReplicaGroups.of_options(options).count
+    factor = options.device_iterations * options.Training.gradient_accumulation * groups
     whole = batch_size * factor
     again = mode is DataLoaderMode.AsyncRebatched or (mode is DataLoaderMode.Async and not drop_last)
     loaded = whole

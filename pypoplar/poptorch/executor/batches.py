@@ -1,4 +1,7 @@
-"""How a call's batch is cut: by iterations of the device's loop and by batches whose gradients are added up."""
+"""How a call's batch is cut: by iterations of the device's loop, by batches whose gradients are added up, and by replicas.
+
+As in PopTorch an iteration's accumulated batches come one after the other, and of each the replicas' come one after the other.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,31 @@ from attrs import field, frozen
 
 from pypoplar.errors import InvalidOption, TensorShapeError
 from pypoplar.poptorch.enums import OutputMode
+from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 
 
 @frozen
 class Batches:
-    """What one call does: `iterations` times, a step of `accumulated` batches, and which of the results come back."""
+    """What one call does: `iterations` times, on each replica, a step of `accumulated` batches; and which results come back."""
 
     iterations: int
     accumulated: int
     mode: OutputMode
     period: int = field(default=1)  # of OutputMode.EveryN, in iterations
+    groups: ReplicaGroups = field(factory=ReplicaGroups)
 
     @property
     def count(self) -> int:
-        """Batches of a call."""
+        """Batches that a replica takes in a call."""
         return self.iterations * self.accumulated
 
+    @property
+    def given(self) -> int:
+        """Batches that a call is given, of all replicas; those of a group have the same ones."""
+        return self.count * self.groups.count
+
     def returned(self, mode: OutputMode, period: int) -> int:
-        """How many batches of a call have results that come back in an output mode."""
+        """How many of a replica's batches in a call have results that come back in an output mode."""
         match mode:
             case OutputMode.All:
                 return self.count
@@ -39,14 +49,24 @@ class Batches:
 
     def first(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         """The first batch of a call's tensor."""
-        if self.count == 1:
+        if self.given == 1:
             return tensor
-        if tensor.dim() == 0 or tensor.shape[0] % self.count:
+        if tensor.dim() == 0 or tensor.shape[0] % self.given:
             raise TensorShapeError(
                 f"{name} has shape {tuple(tensor.shape)}: a call takes {self.iterations} device iterations of {self.accumulated} "
-                f"accumulated batches, so its first dimension is a multiple of {self.count}"
+                f"accumulated batches{self._shared_out()}, so its first dimension is a multiple of {self.given}"
             )
-        return tensor[: tensor.shape[0] // self.count]
+        return tensor[: tensor.shape[0] // self.given]
+
+    def _shared_out(self) -> str:
+        if self.groups.replicas == 1:
+            return ""
+        return f" for each of {self.groups.count} {'replicas' if self.groups.size == 1 else 'groups of replicas'}"
+
+    def of_each(self, values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """[replicas, count, ...]: what each replica takes, in batches of a shape, of what a call is given."""
+        batches = values.reshape(self.count, self.groups.count, *shape)
+        return (batches if self.groups.size == 1 else batches[:, self.groups.of_each]).swapaxes(0, 1)
 
 
 @frozen
@@ -77,8 +97,11 @@ def _begun(rounds: int, left: int) -> int:
 
 
 def joined(results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
-    """Results of batches as one tensor: joined along the first dimension; numbers become a vector. Those of one are as they are."""
-    tensor = torch.from_numpy(results.copy())
-    if len(results) == 1:
+    """Results [replicas, batches, ...] as one tensor: of each batch one replica after the other, joined along the first dimension.
+
+    Numbers become a vector. What one replica gives of one batch is as it is.
+    """
+    tensor, count = torch.from_numpy(results.swapaxes(0, 1).copy()), results.shape[0] * results.shape[1]
+    if count == 1:
         return tensor.reshape(shape)
-    return tensor.reshape([len(results) * shape[0], *shape[1:]] if shape else [len(results)])
+    return tensor.reshape([count * shape[0], *shape[1:]] if shape else [count])

@@ -83,7 +83,8 @@ def build(
     for ipu in settings.plans.proportions:
         if ipu >= ipus:
             say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
-    device = make_device(ipus, settings.chip)
+    settings.check_replicas(joint, ipus, optimizer is not None)
+    device = make_device(ipus * batches.groups.replicas, settings.chip)
     parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
     model = _Model(joint, settings, device, optimizer, parameters)
     made_for = model_key(joint, settings, model.described(), device.getTarget())
@@ -97,7 +98,7 @@ def build(
         logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
         interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
     else:
-        graph = new_graph(device)
+        graph = new_graph(device, batches.groups.replicas)
         lowered, update = model.lowered(graph, stages)
         interface = lowered.interface
         if found is None:
@@ -157,7 +158,8 @@ class _Model:
         """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""
         if self.optimizer is None:
             return None
-        graph = new_graph(make_device(1, self.settings.chip))
+        replicas = self.settings.batches.groups.replicas
+        graph = new_graph(make_device(replicas, self.settings.chip), replicas)
         update = self._update(graph)
         assert update is not None
         update.loss_scaling(self._loss_type())
@@ -194,9 +196,9 @@ def make_device(ipus: int, chip: str = "bow") -> Device:
     return model.createDevice()
 
 
-def new_graph(device: Device) -> Graph:
-    """A graph for a device, with the device code of the libraries."""
-    graph = Graph(device.getTarget())
+def new_graph(device: Device, replicas: int = 1) -> Graph:
+    """A graph for a device, or for each of the replicas that share it, with the device code of the libraries."""
+    graph = Graph(device.getTarget(), replicas)
     for library in (popops, poplin, popnn, poprand):
         library.addCodelets(graph)
     return graph

@@ -20,9 +20,11 @@ from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.update.host_state import of_first_replica
 from pypoplar.program import Sequence
 
 SEED = "seed"  # its handle
+NEXT_SEED = 0x9E3779B1  # what the first word of a replica's seed has more than that of the replica before it
 
 
 @frozen(eq=False)
@@ -43,7 +45,7 @@ def lower_model(lowering: GraphLowering, settings: ModelSettings, update: Update
         graph.createHostWrite(one.name, tensor)
         graph.createHostRead(one.name, tensor)
     if lowering.seed is not None:
-        graph.createHostWrite(SEED, lowering.seed)
+        graph.createHostWrite(SEED, graph.getNonReplicatedTensor(lowering.seed))
         graph.createHostRead(SEED, lowering.seed)
     functions = lowering.host_functions
     return LoweredModel(
@@ -73,7 +75,8 @@ class CompiledModel:
         for output in (*self.outputs, *self.anchors.values()):
             if output.buffer is not None:
                 self.engine.connectStream(output.name, output.buffer)
-        named = {one.name for one in self.state}
+        self.parted = executable.replicas > 1 and bool(joint.buffers)  # whether replicas have buffers of their own
+        named = set() if self.parted else {one.name for one in self.state}
         self.checkpoint = self.engine._checkpoint(handle for handle in executable.writes if handle not in named)
         self.loops = call_loops(settings)
         self.begun = False  # whether a call has begun that neither ended nor was undone
@@ -89,19 +92,23 @@ class CompiledModel:
         for name, value in given.items():
             if name in self.inputs:
                 buffer = self.inputs[name]
-                np.copyto(buffer.reshape(-1), elements(value, name).reshape(-1), casting="same_kind")
+                of_each = self.batches.of_each(elements(value, name), buffer.shape[2:])
+                np.copyto(buffer, of_each, casting="same_kind")
         self.checkpoint.take()
         self.begun = True
         self.engine.resetExecutionProfile()
         self.engine.run()
-        return [_result(output) for output in self.outputs]
+        return [_result(output, self.batches.groups.replicas) for output in self.outputs]
 
     def end(self) -> None:
         """What is on the device is what the next call goes on from."""
         self.begun = False
 
     def restore(self) -> None:
-        """Make the device what it was when the call began, but for parameters and buffers, which are to be written anew."""
+        """Make the device what it was when the call began, but for parameters and buffers, which are to be written anew.
+
+        Where replicas have buffers of their own, they and the parameters are as they were, too.
+        """
         self.engine._return_to(self.checkpoint)
 
     def where(self) -> str:
@@ -110,7 +117,7 @@ class CompiledModel:
 
     def anchored(self) -> dict[str, Any]:
         """What anchors were in the last call."""
-        return {name: _result(output) for name, output in self.anchors.items()}
+        return {name: _result(output, self.batches.groups.replicas) for name, output in self.anchors.items()}
 
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
@@ -118,8 +125,8 @@ class CompiledModel:
             self.engine.writeTensor(one.name, elements(tensors[one.name], one.name))
 
     def read(self) -> dict[str, torch.Tensor]:
-        """The values that parameters and buffers have on the device, by name."""
-        return {one.name: torch.from_numpy(self.engine.readTensor(one.name)) for one in self.state}
+        """The values that parameters and buffers have on the device, by name; of several replicas on the first."""
+        return {one.name: torch.from_numpy(of_first_replica(self.engine, one.name)) for one in self.state}
 
     def give(self, values: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> None:
         """Give the module's tensors these values of parameters and buffers."""
@@ -129,24 +136,28 @@ class CompiledModel:
 
     @property
     def random_state(self) -> list[int]:
-        """The seed's two words; nothing without random operations."""
-        return [int(word) for word in self.engine.readTensor(SEED)] if self.seeded else []
+        """The seed's two words; nothing without random operations. Those of the first replica say what the others have."""
+        return [int(word) for word in of_first_replica(self.engine, SEED)] if self.seeded else []
 
     @random_state.setter
     def random_state(self, words: list[int]) -> None:
         if self.seeded:
-            self.engine.writeTensor(SEED, np.array([word & 0xFFFFFFFF for word in words], np.uint32))
+            seed, count = words
+            seeds = [(seed + replica * NEXT_SEED, count) for replica in range(self.batches.groups.replicas)]
+            written = np.array(seeds) & 0xFFFFFFFF
+            self.engine.writeTensor(SEED, written.astype(np.uint32).reshape(-1))
 
     def write_number(self, handle: str, number: float) -> None:
         """Give an optimiser's number a value."""
         self.engine.writeTensor(handle, np.array(number, np.float32))
 
 
-def _result(output: ModelOutput) -> Any:
+def _result(output: ModelOutput, replicas: int) -> Any:
     if output.buffer is not None:
         return joined(output.buffer, output.shape)
     if isinstance(output.known, torch.Tensor):
-        return joined(np.stack([output.known.numpy()] * output.batches), output.shape)
+        known = output.known.numpy()
+        return joined(np.broadcast_to(known, (replicas, output.batches, *known.shape)), output.shape)
     return output.known
 
 

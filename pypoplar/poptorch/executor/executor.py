@@ -21,6 +21,7 @@ from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
+from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.user_log import logger
 from pypoplar.report.report import Report
@@ -94,7 +95,9 @@ class PoplarExecutor:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_user_model" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self.__dict__["_user_model"], name)
+        found = getattr(self.__dict__["_user_model"], name)
+        replicated = isinstance(found, torch.nn.Parameter) and self._options.replication_factor > 1
+        return ReplicatedParameter(name, found) if replicated else found
 
     # calls
 
@@ -460,7 +463,7 @@ class PoplarExecutor:
         built.compiled.restore()
         if self._reading:
             built.compiled.give(self._before, tensors_of(self._module))
-        self._on_device = {}
+        self._on_device = self._before if built.compiled.parted else {}
         if built.states is not None:
             built.states.undo()
         built.compiled.end()

@@ -77,16 +77,16 @@ class CheckedIndex:
 
     def check(self, values: Mapping[str, torch.Tensor], batches: Batches) -> None:
         """`PoplarIndexError` if a value in a call's arguments is out of range."""
-        for number in range(batches.count):
+        for number in range(batches.given):
             known: dict[fx.Node, Any] = dict(self.constants)
             for node, name in self.arguments.items():
-                size = values[name].shape[0] // batches.count if batches.count > 1 else 0
+                size = values[name].shape[0] // batches.given if batches.given > 1 else 0
                 known[node] = values[name][number * size : (number + 1) * size] if size else values[name]
             for step in self.steps:
                 known[step] = _computed(step, known)
             beyond = self.range.beyond(known[self.range.index])
             if beyond.any():
-                self._refuse(known[self.range.index], beyond, f" of batch {number}" if batches.count > 1 else "")
+                self._refuse(known[self.range.index], beyond, f" of batch {number}" if batches.given > 1 else "")
 
     def _refuse(self, index: torch.Tensor, beyond: torch.Tensor, batch: str) -> None:
         place = beyond.nonzero()[0].tolist()

@@ -8,17 +8,25 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pypoplar.errors import InvalidOption
+from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.graph import Graph
+from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 from pypoplar.poptorch.options.model_options import TARGETS
 from pypoplar.poptorch.options.plan_options import PlanOptions
+from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
+from pypoplar.report.plurals import counted
 
+MEANS = {
+    MeanReductionStrategy.Running: GradientReduction.RUNNING_MEAN,
+    MeanReductionStrategy.Post: GradientReduction.MEAN,
+    MeanReductionStrategy.PostAndLoss: GradientReduction.MEAN_AND_LOSS,
+}
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
 
 
@@ -53,13 +61,15 @@ class ModelSettings:
     chip: str = "bow"
     outline_threshold: float | None = 1.0  # what operations that repeat are worth at least to be a function; None for no functions
     outline_prunes: bool = True  # functions whose copies of arguments take too much
+    same_buffers: bool = True  # whether all replicas are to have the same ones
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
         """Those of a model's options, whose output mode is chosen."""
         popart = options._Popart.options
         accumulated = options.Training.gradient_accumulation if training else 1
-        batches = Batches(options.device_iterations, accumulated, options.output_mode, options.output_return_period)
+        groups = ReplicaGroups.of_options(options)
+        batches = Batches(options.device_iterations, accumulated, options.output_mode, options.output_return_period, groups)
         anchors = tuple(
             Anchor(name, tensor, batches.mode, batches.period) if as_outputs else Anchor(name, tensor, mode, period)
             for name, (tensor, as_outputs, mode, period) in options.anchored_tensors.items()
@@ -84,6 +94,7 @@ class ModelSettings:
             TARGETS[options.ipu_version] if options.exists("ipu_version") else "bow",
             float(popart.get("outlineThreshold", 1.0)) if popart.get("enableOutlining", True) else None,
             bool(popart.get("enableOutliningCopyCostPruning", True)),
+            options.broadcast_buffers,
         )
 
     def check_pipeline(self, stages: int, training: bool) -> None:
@@ -101,6 +112,28 @@ class ModelSettings:
                 f"got {given}; poptorch.ShardedExecution takes any number"
             )
 
+    def check_replicas(self, joint: JointGraph, ipus: int, training: bool) -> None:
+        """Check that a model of so many IPUs, with these buffers, can have its replicas."""
+        replicas = self.batches.groups.replicas
+        if replicas == 1:
+            return
+        needed = ipus * replicas
+        if needed & (needed - 1) and not self.rounds:
+            raise InvalidOption(
+                f"Options.replicationFactor({replicas}): {replicas} replicas of a model of {counted(ipus, 'IPU')} take {needed} "
+                "IPUs; devices have a power of two of them: take as many replicas, or call Options.autoRoundNumIPUs(True)"
+            )
+        if joint.buffers and self.same_buffers:
+            raise InvalidOption(
+                f"the model changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values "
+                "of its own: call Options.broadcastBuffers(False) if they may differ; the module gets those of the first"
+            )
+        if training and self.stochastic_rounding:
+            raise MissingFeature(
+                "Options.Precision.enableStochasticRounding(True): the replicas of a training model might not keep the same "
+                "weights; pypoplar does not have common random numbers for their updates yet"
+            )
+
     def prologue(self, graph: Graph) -> Sequence:
         """What a program sets before it computes."""
         prog = Sequence()
@@ -115,8 +148,7 @@ def _reduction(options: Options) -> GradientReduction:
     training = options.Training
     if training.accumulation_and_replication_reduction_type is not ReductionType.Mean:
         return GradientReduction.SUM
-    running = training.meanAccumulationAndReplicationReductionStrategy is MeanReductionStrategy.Running
-    return GradientReduction.RUNNING_MEAN if running else GradientReduction.MEAN
+    return MEANS[training.meanAccumulationAndReplicationReductionStrategy]
 
 
 def _plans(options: Options) -> PlanOptions:

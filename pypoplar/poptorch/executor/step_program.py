@@ -36,7 +36,10 @@ class Update(Protocol):
 
 @frozen(eq=False)
 class ModelOutput:
-    """One of the flattened outputs, or an anchor: the stream `name` with the host memory of so many batches, or a `known` value."""
+    """One of the flattened outputs, or an anchor: the stream `name` with its host memory, or a `known` value.
+
+    Memory has, of each replica, so many `batches`.
+    """
 
     name: str
     shape: list[int]
@@ -96,7 +99,7 @@ class StepProgram:
                 continue
             stream = lowering.graph.addHostToDeviceFIFO(f"input/{one.name}", variable.type, tensor.numElements())
             prog.add(Copy(stream, tensor, name=f"{one.name}/forward"))
-            self.inputs[one.name] = np.zeros((self.settings.batches.count, *tensor.shape()), variable.type.dtype)
+            self.inputs[one.name] = self._memory(self.settings.batches.count, tensor)
         return prog
 
     def _make_data(self, tensor: Tensor) -> None:
@@ -175,7 +178,11 @@ class StepProgram:
             return ModelOutput(name, shape, returned, known=torch.from_numpy(np.zeros(shape, tensor.elementType().dtype)))
         stream = lowering.graph.addDeviceToHostFIFO(name, tensor.elementType(), tensor.numElements())
         self._copies.append(OutputCopy(tensor, stream, f"{name}/forward", mode))
-        return ModelOutput(name, shape, returned, np.zeros((returned, *shape), tensor.elementType().dtype))
+        return ModelOutput(name, shape, returned, self._memory(returned, tensor))
+
+    def _memory(self, batches: int, like: Tensor) -> npt.NDArray[Any]:
+        """The host's memory of so many batches of a tensor for each replica."""
+        return np.zeros((self.settings.batches.groups.replicas, batches, *like.shape()), like.elementType().dtype)
 
     def _apart(self, tensor: Tensor, name: str) -> Tensor:
         """A tensor that updates do not change: a copy of what a parameter or buffer is before them."""

@@ -20,6 +20,7 @@ from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy, Ph
 from pypoplar.poptorch.options.option_values import OptionValues
 from pypoplar.poptorch.options.popart_options import PopartOptions
 from pypoplar.poptorch.options.precision_options import PrecisionOptions
+from pypoplar.poptorch.options.replica_groups import check_divides
 from pypoplar.poptorch.options.tensor_locations import TensorLocationOptions
 from pypoplar.poptorch.options.training_options import TrainingOptions
 from pypoplar.poptorch.user_log import logger, say_once
@@ -336,37 +337,32 @@ class Options(OptionValues):
         return self._keep(sync_pattern=pattern)
 
     def replicationFactor(self, replication_factor: int) -> Self:
-        """How many replicas of the model there are.
+        """How many replicas of the model there are, each on IPUs of its own.
+
+        Each takes batches of its own and has the same weights; the gradients of all of them are added up, once for each update.
 
         Parameters
         ----------
         replication_factor:
-            1.
-
-        Raises
-        ------
-        MissingFeature
-            For more.
+            How many, at least 1; a call takes a batch so many times as large.
         """
-        factor = checks.whole_number("Options.replicationFactor", replication_factor, 1)
-        if factor > 1:
-            self._refuse("replicationFactor", factor)
-        return self._keep(replication_factor=factor)
+        return self._keep(replication_factor=checks.whole_number("Options.replicationFactor", replication_factor, 1))
 
     def inputReplicaGrouping(self, input_group_size: int, input_group_type: CommGroupType) -> Self:
-        """How replicas share a batch; there is one replica.
+        """Give the replicas of a group the same batches. Call it after `replicationFactor`, as in PopTorch.
 
         Parameters
         ----------
         input_group_size:
-            1.
+            How many replicas a group has, which divides their number; at first 1: each replica has batches of its own.
         input_group_type:
-            How the groups are formed, not `CommGroupType.All`.
+            `CommGroupType.Consecutive` for neighbours, `CommGroupType.Orthogonal` for replicas at equal distances;
+            `CommGroupType.NoGrouping` for groups of 1.
 
         Raises
         ------
-        MissingFeature
-            For groups of more.
+        InvalidOption
+            For `CommGroupType.All`, and for groups that do not divide the replicas.
         """
         call = "Options.inputReplicaGrouping"
         size = checks.whole_number(call, input_group_size, 1)
@@ -375,21 +371,19 @@ class Options(OptionValues):
             raise InvalidOption(f"{call} takes no CommGroupType.All")
         if kind is CommGroupType.NoGrouping:
             size, kind = 1, CommGroupType.Consecutive
-        if size > 1:
-            self._refuse("inputReplicaGrouping", size)
+        check_divides(call, size, self.replication_factor)
         return self._keep(input_group_size=size, input_cgt=kind)
 
     def broadcastBuffers(self, broadcast_buffers: bool = True) -> Self:
-        """Whether all replicas have the same buffers; there is one replica.
+        """Whether replicas have to have the same buffers.
 
         Parameters
         ----------
         broadcast_buffers:
-            False is told to change nothing.
+            With True, as at first, a model with replicas that changes buffers is refused, as in PopTorch. With False each replica
+            changes its own, and the module gets those of the first.
         """
-        broadcast = checks.flag("Options.broadcastBuffers", broadcast_buffers)
-        self._tell("broadcastBuffers", not broadcast)
-        return self._keep(broadcast_buffers=broadcast)
+        return self._keep(broadcast_buffers=checks.flag("Options.broadcastBuffers", broadcast_buffers))
 
     def logDir(self, log_dir: str | os.PathLike[str]) -> Self:
         """Where PopTorch's files of logs go; here there are none.

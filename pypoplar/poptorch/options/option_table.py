@@ -42,7 +42,6 @@ class OptionRow:
 
 
 DOES, NOTHING, REFUSED = Effect.DOES, Effect.NOTHING, Effect.REFUSED
-ONE_REPLICA = "there is one replica"
 
 OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow(
@@ -86,9 +85,9 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
         "appendToLocationExcludes", NOTHING, "lines in a report are those of files that are neither PyTorch's nor pypoplar's"
     ),
     OptionRow("updatableNamedBuffers", NOTHING, "all buffers can be written"),
-    OptionRow("broadcastBuffers", NOTHING, ONE_REPLICA, "broadcast_buffers"),
-    OptionRow("replicationFactor", REFUSED, "replicas of a model", "replication_factor"),
-    OptionRow("inputReplicaGrouping", REFUSED, "replicas of a model", "input_group_size"),
+    OptionRow("broadcastBuffers", DOES, "whether replicas have to have the same buffers", "broadcast_buffers"),
+    OptionRow("replicationFactor", DOES, "replicas of a model, each with batches of its own", "replication_factor"),
+    OptionRow("inputReplicaGrouping", DOES, "which replicas are given the same batches", "input_group_size"),
     OptionRow(
         "Training.gradientAccumulation", DOES, "micro-batches whose gradients are added before an update", "gradient_accumulation"
     ),

@@ -21,11 +21,12 @@ class GradientReduction(Enum):
     SUM = "their sum"
     MEAN = "their sum, which the update divides by their number"
     RUNNING_MEAN = "the mean of those so far"
+    MEAN_AND_LOSS = "their sum, which the update divides by the number of a replica's; of replicas the loss is divided before"
 
 
 @define(eq=False)
 class Accumulation:
-    """Adds up gradients behind each of so many batches. `total` says in which tensor."""
+    """Adds up gradients behind each of so many batches, on each replica. `total` says in which tensor."""
 
     graph: Graph
     batches: int
@@ -37,7 +38,12 @@ class Accumulation:
     @property
     def divisor(self) -> float:
         """What an update divides totals by."""
-        return float(self.batches) if self.reduction is GradientReduction.MEAN else 1.0
+        match self.reduction:
+            case GradientReduction.MEAN:
+                return float(self.batches * self.graph.getReplicationFactor())
+            case GradientReduction.MEAN_AND_LOSS:
+                return float(self.batches)
+        return 1.0
 
     def total(self, gradient: Tensor, like: Tensor, type: ElementType, name: str) -> Tensor:
         """The sum, or the mean so far, of a gradient; of one batch the gradient itself."""

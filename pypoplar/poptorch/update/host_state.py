@@ -23,6 +23,12 @@ UNCOUNTED = ("SGD",)  # kinds whose states have no count of steps in PyTorch
 HOLDER = "_device_states"  # the attribute of an optimiser object that says whose states it has
 
 
+def of_first_replica(engine: Engine, handle: str) -> Array:
+    """What the device has under a handle; of several replicas what the first has."""
+    values = engine.readTensor(handle)
+    return values if engine.executable.replicas == 1 else values[0]
+
+
 class HostState:
     """Keeps an optimiser object and the device's states together.
 
@@ -142,7 +148,7 @@ class HostState:
         """What the device has."""
         values: Values = {}
         for state in self.update.states:
-            whole = torch.from_numpy(np.array(self.engine.readTensor(state.handle))).reshape(-1)
+            whole = torch.from_numpy(np.array(of_first_replica(self.engine, state.handle))).reshape(-1)
             begin = 0
             for name, shape in state.parameters:
                 end = begin + int(np.prod(shape))
@@ -151,7 +157,7 @@ class HostState:
         if self.update.kind not in UNCOUNTED:
             made = dict(self._made or {})
             for count in self.update.counts:
-                made.update(dict.fromkeys(count.parameters, float(self.engine.readTensor(count.handle).item())))
+                made.update(dict.fromkeys(count.parameters, float(of_first_replica(self.engine, count.handle).item())))
             values |= {(STEP, name): torch.tensor(made[name]) for name in self._trained()}
         return values
 

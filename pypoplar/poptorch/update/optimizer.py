@@ -31,6 +31,7 @@ from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
 from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
 from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind, TrainedParameter
+from pypoplar.poptorch.update.replica_sums import add_across_replicas
 from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.poptorch.update.step_scalars import StepScalars
@@ -99,6 +100,9 @@ class DeviceOptimizer:
     def loss_scaling(self, dtype: torch.dtype) -> float | Tensor:
         """What the gradient of a loss of some type is, a number or FLOAT []."""
         self.largest_scaling = torch.finfo(dtype).max
+        replicas = self.graph.getReplicationFactor()
+        if self.reduction is GradientReduction.MEAN_AND_LOSS and replicas > 1:
+            return self.settings[0].derived("loss_gradient", lambda numbers: numbers["loss_scaling"] / replicas, "loss_scaling")
         return self.settings[0].number("loss_scaling")
 
     def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
@@ -154,6 +158,7 @@ class DeviceOptimizer:
             for group, parameters in self._alike(trained)
         ]
         before, behind = Sequence(), Sequence()
+        add_across_replicas(self.graph, steps, sums, before)
         self._clip([step for step in steps if not combined[step.settings.compiled.group]], before)
         for step in steps:
             (descend_combined if combined[step.settings.compiled.group] else STEPS[self.kind])(step, behind)
@@ -182,6 +187,8 @@ class DeviceOptimizer:
         compiled, type = self.settings[group].compiled, parameters[0].weight.elementType()
         if compiled.fixed["nesterov"] or compiled.fixed["max_grad_norm"] != math.inf:
             raise MissingFeature("SGD: use_combined_accum=True is missing with nesterov=True and with max_grad_norm")
+        if self.graph.getReplicationFactor() > 1:
+            raise MissingFeature("SGD: use_combined_accum=True is missing with Options.replicationFactor")
         step = self._bundle(group, parameters, descent_states(compiled, type, combined=True), sums)
         (velocity,) = step.states.values()
         scale = combined_scale(self.settings[group], sums.divisor)
