@@ -7,7 +7,8 @@ import torch
 from tutorial_modules import printed, tutorial_module, tutorial_pages
 
 PAGES = tutorial_pages()
-RUNS = [(name, number) for name in ("poptorch_lstm", "poptorch_bert") for number in range(len(PAGES.record(name).runs))]
+NAMES = ("poptorch_lstm", "poptorch_bert", "poptorch_replicas")
+RUNS = [(name, number) for name in NAMES for number in range(len(PAGES.record(name).runs))]
 
 
 pytestmark = pytest.mark.slow
