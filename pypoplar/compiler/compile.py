@@ -50,7 +50,7 @@ from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.compiler.memory.tile_memory import UsedVertices, find_shortage, measure_memory, state_bytes
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
-from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, MissingFeature, PoplarError, PoplarTypeError
+from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
 from pypoplar.executable.cost_facts import CostFacts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
@@ -103,8 +103,6 @@ def compile_graph(
     try:
         with asking(wanted.progress):
             host = graph.host() if reads is None else graph.host().reading(reads)
-            if assumptions is not None and graph.replicas().count > 1:
-                raise MissingFeature(f"mode='cost' prices a graph of one replica, this one has {graph.replicas().count}")
             given = _Given(graph, host, chosen, wanted, assumptions)
             return _compile(given, progress or _no_progress, memory, share_memory=share_memory)
     except MemoryError as error:
@@ -215,8 +213,10 @@ def _assumed(given: _Given, frozen: FrozenGraph, tree: OperationTree, regions: R
     assumptions = tuple(given.assumptions or ())
     for assumption in assumptions:
         check_own_graph(assumption, given.graph)
-    computed = ComputedControl.of(frozen, tree, regions, given.host.writes.values())
-    return Assumed(assumptions, written_variables(frozen, regions, tree), computed)
+    written, differing = written_variables(frozen, regions, tree), given.graph.replicas().index
+    written[differing] = True  # constants that are not the same on all replicas are data
+    computed = ComputedControl.of(frozen, tree, regions, given.host.writes.values(), differing)
+    return Assumed(assumptions, written, computed)
 
 
 def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory: bool) -> _Placed:

@@ -14,6 +14,7 @@ from pypoplar.engine.cost.cost_state import CostState
 from pypoplar.engine.cost.samples import check_samples
 from pypoplar.engine.engine import Engine, Mode, listed_assumptions
 from pypoplar.engine.loaded_codelets import translate_codelets
+from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.streams import unknown_name
 from pypoplar.errors import ApplicationRuntimeError
@@ -60,6 +61,12 @@ class CostEngine(Engine):
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
         make, cost = super()._report_maker(), self._cost
         return lambda history: evolve(make(history), cost=cost.basis())
+
+    def _profiled(self, replica: int | None) -> Runs:
+        """Those of one replica, which are like those of every other."""
+        if replica is not None:
+            replica_number(replica, self.executable.replicas, "getReport")
+        return self._runs
 
     def _load(self) -> None:
         self._cost.restart()

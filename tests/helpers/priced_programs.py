@@ -18,10 +18,10 @@ PRICED = [Mix, Halve, Count, Long, Rows, Deal, Noise, Merge]  # whose cycles no 
 class PricedProgram(RandomProgram):
     """A random program without prints and host functions, in which what decides is a constant, or assumed as it will be."""
 
-    def __init__(self, random: Random, device: Device, steps: int) -> None:
+    def __init__(self, random: Random, device: Device, steps: int, replicas: int = 1) -> None:
         self.assumptions: list[Any] = []
         self.constants: dict[str, int] = {}  # by name, what `_constant` has made
-        super().__init__(random, device, PRICED, steps)
+        super().__init__(random, device, PRICED, steps, replicas=replicas)
         self.programs.append(Sequence([Call(function) for function in self.functions]))  # so that assumptions in them are used
 
     def _print(self, depth: int) -> Program:

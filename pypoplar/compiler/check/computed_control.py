@@ -56,10 +56,15 @@ class ComputedControl:
     _data: set[int] = field(factory=set)  # variables that the host may write, or a program that is no operation here
 
     @staticmethod
-    def of(graph: FrozenGraph, tree: OperationTree, regions: Regions, by_host: Iterable[Tensor]) -> ComputedControl:
-        """Of the programs of an engine; `by_host` are tensors that the host writes by handles."""
+    def of(
+        graph: FrozenGraph, tree: OperationTree, regions: Regions, by_host: Iterable[Tensor], differing: Iterable[int] = ()
+    ) -> ComputedControl:
+        """Of the programs of an engine; `by_host` are tensors that the host writes by handles.
+
+        `differing` are constants that are not the same on all replicas.
+        """
         found = ComputedControl(graph)
-        found._data |= found._variables(by_host)
+        found._data |= {*found._variables(by_host), *differing}
         vertices = _VertexVariables.of(graph, regions)
         for block in tree.blocks.values():
             found._read(block.line, vertices)

@@ -40,7 +40,7 @@ from pypoplar.interface.opcodes import (
     SyncOperand,
     UnlessEqualOperand,
 )
-from pypoplar.interface.service_kinds import ServiceKind
+from pypoplar.interface.service_kinds import MEETINGS, ServiceKind
 
 NEEDS_DATA = {
     ServiceKind.PRINT: "PrintTensor prints a tensor",
@@ -221,6 +221,9 @@ class ProgramCost:
         kind = ServiceKind(service["kind"])
         if kind == ServiceKind.ABORT:
             raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
+        if kind in MEETINGS:
+            self._clocks.gather()  # replicas that are priced alike come at the same time
+            return
         if kind in NEEDS_DATA:
             raise ApplicationRuntimeError(
                 f"{NEEDS_DATA[kind]}{_place(service)}, and mode='cost' has no data: leave it out of what is priced, or run it "

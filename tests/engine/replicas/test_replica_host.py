@@ -14,7 +14,6 @@ from pypoplar import (
     Engine,
     Executable,
     Graph,
-    MissingFeature,
     PoplarIndexError,
     PoplarTypeError,
     ReplicatedStreamMode,
@@ -299,8 +298,3 @@ def test_reports_tell_of_the_replica_that_is_asked_for(bench, mode):
     assert "Total Tiles:           48" in told
     assert "Tiles per Replica:     16" in told
     assert Bench().engine(Sequence(), mode, {"profiler.replicaToProfile": "2"}).getReport().compilation.target.numReplicas == 1
-
-
-def test_a_graph_of_replicas_is_not_priced_yet(bench):
-    with pytest.raises(MissingFeature, match="mode='cost' prices a graph of one replica, this one has 3"):
-        Engine(bench.graph, Sequence(), mode="cost")
