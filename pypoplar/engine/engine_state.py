@@ -14,7 +14,7 @@ from pypoplar.engine.block_tables import BlockTables, block_tables
 from pypoplar.engine.branch_log import empty_branch_log
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
-from pypoplar.engine.run_tables import RunTables, empty_account, step_tiles
+from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, step_tiles
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
@@ -188,8 +188,8 @@ class EngineState:
         """An empty account of runs of this executable."""
         return empty_account(self.executable, self.threads, self.step_account, self.blocks)
 
-    def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
-        """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
+    def count_into(self, account: RunTables, events: Int64s | None = None, recorder: TileRecorder | None = None) -> None:
+        """From now on count into this account; log executions in `events`, see `Slot.EVENTS`, and tiles' times, if given."""
         self.account = account
         self.tables.update(account.tables)
         self.header[account.places] = account.addresses
@@ -198,6 +198,11 @@ class EngineState:
         self.header[Slot.EVENTS] = 0
         if events is not None:
             self._hold(Slot.EVENTS, events)
+        self.header[Slot.RECORDS] = 0
+        if recorder is not None and recorder.kept:
+            self._hold(Slot.RECORDS, recorder.cycles)
+            self._hold(Slot.RECORD_COUNT, recorder.counts)
+            self.header[Slot.RECORDED] = recorder.kept
 
     def executed_steps(self) -> int:
         """Executions of steps in the present account, also while a program runs."""

@@ -15,11 +15,14 @@ from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.layout import NOTHING
+from pypoplar.report.run_account import RecordedStep, TileCounts, narrow
 
 BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
 BY_TILE = (Slot.TILE_CYCLES, Slot.TILE_SLOTS)  # of every compute step; see EngineState.step_account
 BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS, Slot.BLOCKS, Slot.SLOWEST)
 SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
+MOST_RECORDED = 10  # executions of a step from its first on, and as many up to its last
+LIMIT = 1 << 23  # words of a recorder: where there are more steps, fewer of their executions are recorded
 
 
 class CountingState(Protocol):
@@ -28,6 +31,7 @@ class CountingState(Protocol):
     executable: Executable
     blocks: BlockTables | None  # where executions of blocks are counted, if they are
     account: RunTables  # what is being counted into
+    step_account: Int64s  # [steps + 1]: where a step's tiles begin in it
     clock: int  # the machine's cycles
 
     @property
@@ -37,8 +41,8 @@ class CountingState(Protocol):
     def new_account(self) -> RunTables:
         """An empty account of runs of this executable."""
 
-    def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
-        """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
+    def count_into(self, account: RunTables, events: Int64s | None = None, recorder: TileRecorder | None = None) -> None:
+        """From now on count into this account; log executions in `events`, see `Slot.EVENTS`, and tiles' times, if given."""
 
 
 def step_tiles(executable: Executable) -> Int64s:
@@ -126,3 +130,55 @@ class RunTables:
     def restore(self, older: RunTables) -> None:
         """Become equal to `older` again, whatever has been counted since, and however far a step has got."""
         self.whole[:] = older.whole
+
+
+def recorded_executions(step_account: Int64s) -> int:
+    """How many executions of each step are recorded from its first on, and as many up to its last."""
+    tiles = int(step_account[-1])
+    return min(MOST_RECORDED, LIMIT // (2 * tiles)) if tiles else MOST_RECORDED
+
+
+def recorded_place(step_account: Int64s, step: int, execution: int, kept: int) -> int:
+    """Where an execution's first tile stands in a recorder: the first `kept` have places, the later ones take turns in as many."""
+    row = execution if execution < kept else kept + (execution - kept) % kept
+    first, end = int(step_account[step]), int(step_account[step + 1])
+    return 2 * kept * first + row * (end - first)
+
+
+@frozen(eq=False)
+class TileRecorder:
+    """What a run records. The table is made of pages that take no memory before something is recorded there."""
+
+    step_account: Int64s  # [steps + 1]: where a step's tiles begin in an account
+    kept: int  # executions of each step from the first on, and as many up to the last
+    cycles: Int64s  # see `recorded_place`
+    counts: Int64s  # [threads, steps]: executions that each thread has recorded
+
+    @classmethod
+    def empty(cls, step_account: Int64s, threads: int) -> Self:
+        """A recorder for a run."""
+        kept, steps = recorded_executions(step_account), len(step_account) - 1
+        cycles = np.zeros(2 * kept * int(step_account[-1]) + 1, np.int64)
+        return cls(step_account, kept, cycles, np.zeros(threads * steps + 1, np.int64))
+
+    def recorded(self, executions: Int64s, tiles: TileCounts) -> tuple[RecordedStep, ...]:
+        """The executions of a run that were recorded, of the steps in which they are not all alike.
+
+        `executions` of each step, and what its `tiles` did in all of them, tell of the others what they did.
+        """
+        counted = self.counts[: len(executions)] > 0  # by thread 0, which has a share of every step
+        steps = np.flatnonzero(counted & (executions > 1)).tolist()
+        found = (self._of_step(step, int(executions[step]), tiles) for step in steps)
+        return tuple(step for step in found if step is not None)
+
+    def _of_step(self, step: int, executions: int, tiles: TileCounts) -> RecordedStep | None:
+        count = int(self.step_account[step + 1] - self.step_account[step])
+        if not count or not self.kept:
+            return None
+        begin = max(self.kept, executions - self.kept)
+        numbers = np.array([*range(min(self.kept, executions)), *range(begin, executions)], np.int64)
+        places = [recorded_place(self.step_account, step, number, self.kept) for number in numbers.tolist()]
+        cycles = np.stack([self.cycles[place : place + count] for place in places])
+        if (cycles * executions == tiles.cycles[step]).all():
+            return None
+        return RecordedStep(step, numbers, narrow(cycles))

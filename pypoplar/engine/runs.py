@@ -15,11 +15,11 @@ from pypoplar.codelet.cost.loop_notes import LoopNote, loop_notes
 from pypoplar.codelet.cost.pricing import COMPILED, LinePrice, line_prices
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.loaded_codelets import pricing_of
-from pypoplar.engine.run_tables import CountingState, RunTables
+from pypoplar.engine.run_tables import CountingState, RunTables, TileRecorder, recorded_executions
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
 from pypoplar.interface.header_slots import Slot
-from pypoplar.report.run_account import FailedAccount, RunAccount, RunHistory, TileCounts, VertexCounts
+from pypoplar.report.run_account import FailedAccount, RecordedStep, RunAccount, RunHistory, TileCounts, VertexCounts
 
 LATER = "later runs"
 PACKED = 1 << 17  # tiles of all compute steps: with more, a run is kept in fewer bytes
@@ -33,6 +33,7 @@ class KeptRun:
 
     name: str
     account: RunTables
+    recorded: tuple[RecordedStep, ...]
     tiles: TileCounts | None = None
 
 
@@ -91,16 +92,17 @@ class Runs:
     def count(self, name: str, work: Callable[[], None]) -> None:
         """Do `work`, a run called `name`. It counts unless it fails, or profiling is off or the profile reset meanwhile."""
         clock, resets, account, logged = self.state.clock, self._resets, self._account(), self.log.runs
-        done = False
+        done, recorder = False, None
         try:
             if account is self._aside:
                 self.state.count_into(account)
             elif account is not self._later:
                 self.log.begin_run()
-                self.state.count_into(account, self.log.words)
+                recorder = TileRecorder.empty(self.state.step_account, self.state.threads)
+                self.state.count_into(account, self.log.words, recorder)
             work()
             if self.profiling and account is not self._aside and resets == self._resets:
-                self._settle(name, account)
+                self._settle(name, account, recorder)
                 done = True
         except BaseException as problem:
             if self.profiling and account is not self._aside and resets == self._resets:
@@ -120,14 +122,14 @@ class Runs:
             return self._aside
         return self.state.new_account() if len(self._kept) < self.keep else self._later
 
-    def _settle(self, name: str, account: RunTables) -> None:
+    def _settle(self, name: str, account: RunTables, recorder: TileRecorder | None) -> None:
         with self._lock:
-            if account is self._later:
+            if recorder is None:
                 self._settled.take_over(self._later)
                 self._later_name = name if self._later_name in ("", name) else LATER
                 self._later_count += 1
             else:
-                self._kept.append(self._kept_run(name, account))
+                self._kept.append(self._kept_run(name, account, recorder))
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
 
@@ -142,11 +144,12 @@ class Runs:
             self._failures += 1
             self._failed = [*self._failed, FailedAccount(name, error, executions, cycles)][-MOST_FAILED:]
 
-    def _kept_run(self, name: str, account: RunTables) -> KeptRun:
+    def _kept_run(self, name: str, account: RunTables, recorder: TileRecorder) -> KeptRun:
+        recorded = recorder.recorded(account.tables[Slot.EXECUTIONS], _tile_counts(account))
         if len(account.tables[Slot.TILE_CYCLES]) <= PACKED:
-            return KeptRun(name, account.settled(copied=False))
+            return KeptRun(name, account.settled(copied=False), recorded)
         compute = [step.compute for step in self.state.executable.steps]
-        return KeptRun(name, account.without_tiles(), _tile_counts(account).packed(compute))
+        return KeptRun(name, account.without_tiles(), recorded, _tile_counts(account).packed(compute))
 
     def _take_back(self, account: RunTables, logged: int) -> None:
         if account is self._later:
@@ -157,13 +160,14 @@ class Runs:
     def history(self) -> RunHistory:
         """The runs so far, but for one that goes on."""
         with self._lock:
-            runs = [self._run_account(run.name, 1, run.account, run.tiles) for run in self._kept]
+            runs = [self._run_account(run.name, 1, run.account, run.tiles, run.recorded) for run in self._kept]
             if self._later_count:
                 runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
             executions = sum(int(run.executions[~is_handle].sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
-            return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts(), tuple(self._failed))
+            recorded = recorded_executions(self.state.step_account) if self._kept else 0
+            return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts(), tuple(self._failed), recorded)
 
     def _vertex_counts(self) -> VertexCounts | None:
         """What the vertices of all runs counted together."""
@@ -204,7 +208,14 @@ class Runs:
         """What would make loops shorter, by codelet."""
         return [loop_notes(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
 
-    def _run_account(self, name: str, count: int, account: RunTables, tiles: TileCounts | None = None) -> RunAccount:
+    def _run_account(
+        self,
+        name: str,
+        count: int,
+        account: RunTables,
+        tiles: TileCounts | None = None,
+        recorded: tuple[RecordedStep, ...] = (),
+    ) -> RunAccount:
         tables, threads = account.tables, self.state.threads
 
         def of_all_threads(which: int, words: int) -> Int64s:
@@ -229,6 +240,7 @@ class Runs:
             codelet_bytes=codelet_work[Work.BYTES],
             codelet_compiled=codelet_work[Work.COMPILED][:compiled],
             codelet_bound=codelet_work[Work.BOUND][:compiled],
+            recorded=recorded,
         )
 
 

@@ -94,6 +94,8 @@ class Slot(Layout):
     BLOCKS = auto()  # [threads, BLOCK_WORDS]: rows of `VertexCount`; 0 where executions of blocks are not counted
     SLOWEST = auto()  # [threads, COMPUTE_COUNT] of `Slowest`, the same
     EVENTS = auto()  # a log of executed steps, or 0: `EventLogHead`, then `Event` by `Event`
+    RECORDS = auto()  # times of tiles in single executions of compute steps, or 0: see `pypoplar.engine.run_tables`
+    RECORD_COUNT = auto()  # [threads, STEP_COUNT]: executions that each thread has recorded
     BRANCHES = auto()  # a log of what branches decided by, or 0: `BranchLogHead`, then `Branch` by `Branch`
     # Numbers.
     WORKERS = auto()
@@ -105,6 +107,7 @@ class Slot(Layout):
     CLOCK_COUNT = auto()
     BLOCK_WORDS = auto()
     COMPUTE_COUNT = auto()
+    RECORDED = auto()  # how many executions of a step are recorded from its first on, and as many up to its last
     COMPUTE_START = auto()  # cycles that pass on a tile with vertices before they start
 
 

@@ -41,16 +41,25 @@ class TileCounts:
         for number, cycles, slots in zip(compute, self.cycles, self.slots, strict=True):
             known = last.get(number)
             if known is None or not (np.array_equal(known[0], cycles) and np.array_equal(known[1], slots)):
-                known = last[number] = (_narrow(cycles), _narrow(slots))
+                known = last[number] = (narrow(cycles), narrow(slots))
             packed.append(known)
         return TileCounts([cycles for cycles, _ in packed], [slots for _, slots in packed])
 
 
-def _narrow(values: Integers) -> Integers:
+def narrow(values: Integers) -> Integers:
     """The same counts in the smallest type that holds them."""
-    narrow: Integers = values.astype(np.min_scalar_type(int(values.max(initial=0))))
-    narrow.flags.writeable = False
-    return narrow
+    narrowed: Integers = values.astype(np.min_scalar_type(int(values.max(initial=0))))
+    narrowed.flags.writeable = False
+    return narrowed
+
+
+@frozen(eq=False)
+class RecordedStep:
+    """What the active tiles of a compute step did in single executions."""
+
+    step: int
+    execution: Int64s  # [recorded]: their numbers among those of the step in the run, from 0
+    cycles: Integers  # [recorded, active tiles]
 
 
 @frozen(eq=False)
@@ -71,6 +80,7 @@ class RunAccount:
     # With this option, and the prices of compiled code: slots of their code, and those that hand-written code could reach.
     codelet_compiled: Int64s = field(factory=_nothing)  # [codelets]
     codelet_bound: Int64s = field(factory=_nothing)  # [codelets]
+    recorded: tuple[RecordedStep, ...] = ()  # single executions; of the steps that are not there all recorded ones are as the mean
 
 
 @frozen(eq=False)
@@ -111,3 +121,4 @@ class RunHistory:
     trace: Trace
     counts: VertexCounts | None = None  # where a profile of the execution is asked for
     failed: tuple[FailedAccount, ...] = ()  # runs that an error ended, whose counts are nowhere else
+    recorded: int = 0  # executions of each step that are recorded from its first on, and as many up to its last

@@ -79,6 +79,7 @@ class Events:
     part: Int64s  # [events]
     begin: Int64s  # [events]: cycles
     cycles: Int64s  # [events]
+    recorded: tuple[tuple[int, Int64s], ...] = ()  # events, and what each tile computed in it
 
     @property
     def run(self) -> Int64s:
@@ -105,7 +106,7 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     if not execution.steps:
         raise ApplicationRuntimeError("the program has run, and no step was executed: there is nothing to trace")
     runs = execution.runs if any(run.steps for run in execution.runs) else (Run("all runs", execution.steps),)
-    events = _recorded(execution)
+    events = _recorded(execution, report.compilation.target.numTiles)
     recorded = len(events.part) > 0
     if not recorded:
         events = _end_to_end(runs)
@@ -113,13 +114,21 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     if recorded and execution.trace.missed:
         missed = counted(execution.trace.missed, "later execution of a step was", "later executions of steps were")
         notes.append(f"{missed} not recorded")
+    if execution.trace.recorded and execution.trace.tiles.step.size:
+        notes.append(_means_between(execution.trace.recorded, execution.trace.unrecorded))
     if not execution.copies_known:
         notes.append(COPIES_UNKNOWN)
     clock = execution.clockFrequency or report.compilation.target.clockFrequency or 1e9
     return _Drawing(report, runs, events, clock).timeline(tiles, tuple(notes))
 
 
-def _recorded(execution: Execution) -> Events:
+def _means_between(recorded: int, unrecorded: int) -> str:
+    """Of which executions it is known what tiles did."""
+    text = f"tiles are as they were in the first and last {counted(recorded, 'execution')} of a step in a run, means in others"
+    return f"{text}; {unrecorded:,} of these were too many to keep, and are means" if unrecorded else text
+
+
+def _recorded(execution: Execution, tiles: int) -> Events:
     """The events of the trace."""
     trace = execution.trace
     parts = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
@@ -129,7 +138,10 @@ def _recorded(execution: Execution) -> Events:
     part = known_parts[place_of_pair.reshape(-1)]
     kept = part >= 0
     times = np.array([step.executions for _, step in parts], np.int64)
-    return Events(tuple(parts), times, part[kept], trace.begin[kept], trace.cycles[kept])
+    there = np.cumsum(kept) - 1
+    told = enumerate(trace.events_of_tiles().tolist())
+    recorded = [(int(there[event]), trace.tiles.by_tile(row, tiles)) for row, event in told if event >= 0 and kept[event]]
+    return Events(tuple(parts), times, part[kept], trace.begin[kept], trace.cycles[kept], tuple(recorded))
 
 
 def _end_to_end(runs: Sequence[Run]) -> Events:
@@ -222,7 +234,11 @@ class _Drawing:
         """The tile that each step waits for; without the steps that all tiles go through alike."""
         events = self.events
         tiles = np.array([critical_tile(step) for _, step in events.parts], np.int64)
-        names = np.array([self._name(f"Tile {tile}") if tile >= 0 else -1 for tile in tiles.tolist()], np.int64)[events.part]
+        slowest = tiles[events.part]
+        for event, by_tile in events.recorded:
+            slowest[event] = by_tile.argmax()
+        called = {tile: self._name(f"Tile {tile}") if tile >= 0 else -1 for tile in dict.fromkeys(slowest.tolist())}
+        names = np.array([called[tile] for tile in slowest.tolist()], np.int64)
         shown = (names >= 0) & (events.cycles > 0)
         if shown.any():
             begin, end = events.begin[shown], (events.begin + events.cycles)[shown]
@@ -283,6 +299,8 @@ class _Drawing:
     def _tile_track(self, tile: int, bounds: Int64s) -> Track:
         events = self.events
         own = events.mean([int(step.cyclesByTile[tile]) if len(step.cyclesByTile) else 0 for _, step in events.parts])[events.part]
+        for event, by_tile in events.recorded:
+            own[event] = by_tile[tile]
         begin, end = bounds[:, -2], bounds[:, -1]
         middle = np.minimum(begin + own, end)
         names = self._step_names()[events.part]

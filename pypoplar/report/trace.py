@@ -9,10 +9,64 @@ from pypoplar.arrays.dtypes import Int32s, Int64s
 
 
 @frozen(eq=False)
+class RecordedTiles:
+    """What tiles did in the first and the last executions of compute steps in a run, given by `Trace.tiles`.
+
+    Steps of which all recorded executions are as the mean one are left out.
+
+    Attributes
+    ----------
+    step:
+        The number of the static step of each execution.
+    run:
+        The number of the run.
+    execution:
+        The number of the execution among those of the step in this run, from 0.
+    first:
+        Where the tiles of each execution begin in the following two; at last, where all end.
+    tile:
+        Tiles that had something to do.
+    cycles:
+        Cycles for which they computed.
+    """
+
+    step: Int32s = field(factory=lambda: np.zeros(0, np.int32))
+    run: Int32s = field(factory=lambda: np.zeros(0, np.int32))
+    execution: Int64s = field(factory=lambda: np.zeros(0, np.int64))
+    first: Int64s = field(factory=lambda: np.zeros(1, np.int64))
+    tile: Int32s = field(factory=lambda: np.zeros(0, np.int32))
+    cycles: Int64s = field(factory=lambda: np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def by_tile(self, place: int, tiles: int) -> Int64s:
+        """Cycles for which each tile computed in one of the executions.
+
+        Parameters
+        ----------
+        place:
+            The execution's place in `step`, `run` and `execution`.
+        tiles:
+            How many tiles there are.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64 [tiles].
+        """
+        own = slice(int(self.first[place]), int(self.first[place + 1]))
+        cycles: Int64s = np.zeros(tiles, np.int64)
+        cycles[self.tile[own]] = self.cycles[own]
+        return cycles
+
+
+@frozen(eq=False)
 class Trace:
     """The executions of steps one after the other, as far as they were recorded, given by `Execution.trace`.
 
-    Arrays have an entry for each execution. What a tile did in one is known for the mean execution of the step in that run:
+    Arrays have an entry for each execution. What a tile did in one is known for the first and last `recorded` executions of a step
+    in a run, where they are not alike: `tiles` has it. Of the others it is known for the mean execution of the step in that run,
     ``Step.cyclesByTile / Step.executions``.
 
     Attributes
@@ -27,6 +81,13 @@ class Trace:
         How long it lasts: sync, exchange or host exchange as the step says, compute as its slowest tile took this time.
     missed:
         Executions that were not recorded: of later runs, and beyond the limit.
+    recorded:
+        Of how many executions of each step in a run what tiles did is recorded, from the first on, and of as many up to the last; 0
+        where all are told as means, as in older profiles.
+    tiles:
+        What tiles did in these, where it is not as in the mean execution.
+    unrecorded:
+        Executions of which it was recorded and not kept, as there were too many: of the steps that took the fewest cycles.
     """
 
     step: Int32s = field(factory=lambda: np.zeros(0, np.int32))
@@ -34,6 +95,30 @@ class Trace:
     begin: Int64s = field(factory=lambda: np.zeros(0, np.int64))
     cycles: Int64s = field(factory=lambda: np.zeros(0, np.int64))
     missed: int = 0
+    recorded: int = 0
+    tiles: RecordedTiles = field(factory=RecordedTiles)
+    unrecorded: int = 0
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def events_of_tiles(self) -> Int64s:
+        """The events that the executions of `tiles` are.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64, an entry for each execution of `tiles`: its place in the trace, -1 where the trace does not have it.
+        """
+        order = np.lexsort((self.step, self.run))
+        pairs = np.stack((self.run, self.step), 1).astype(np.int64)[order]
+        starts = np.flatnonzero((np.diff(pairs, axis=0, prepend=-1) != 0).any(1))
+        begin = dict(zip(map(tuple, pairs[starts].tolist()), starts.tolist(), strict=True))
+        end = dict(zip(begin, np.append(starts, len(order))[1:].tolist(), strict=True))
+        events: Int64s = np.full(len(self.tiles), -1, np.int64)
+        columns = (self.tiles.run.tolist(), self.tiles.step.tolist(), self.tiles.execution.tolist())
+        for place, (run, step, execution) in enumerate(zip(*columns, strict=True)):
+            there = begin.get((run, step), 0) + execution
+            if there < end.get((run, step), 0):
+                events[place] = order[there]
+        return events

@@ -24,7 +24,7 @@ from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
-from pypoplar.report.trace import Trace
+from pypoplar.report.trace import RecordedTiles, Trace
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -340,6 +340,16 @@ def full_report(name: str = "engine") -> Report:
         np.cumsum(cycles) - cycles,
         cycles,
         missed=30,
+        recorded=10,
+        tiles=RecordedTiles(
+            np.array([1, 1], np.int32),
+            np.array([0, 0], np.int32),
+            np.array([0, 1]),
+            np.array([0, 2, 5]),
+            np.array([0, 1, 0, 1, 2], np.int32),
+            np.array([400, 250, 400, 350, 400]),
+        ),
+        unrecorded=3,
     )
     memory = MemoryByTile(
         {"variables": np.array([400, 300, 0, 100]), "code": np.array([64, 64, 64, 0])},

@@ -95,12 +95,21 @@ def test_an_older_profile_that_is_damaged_is_refused(any_older):
         pva.openReport(any_older)
 
 
-def test_profiles_from_before_hints_about_loops_know_none_nor_the_hosts_link(any_older, tmp_path):
-    report = pva.openReport(any_older)
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_profiles_from_before_hints_about_loops_know_none_nor_the_hosts_link(version, tmp_path):
+    report = pva.openReport(unpacked(version, tmp_path))
     assert report.compilation.target.host_link is None
     assert {kind.elements for kind in report.compilation.vertex_types} == {()}
     lines = report.execution.lines
     assert {text.loops for text in (lines.texts if lines is not None else ())} <= {()}
+    pva.save_report(report, tmp_path / "again.pop")
+    assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
+
+
+def test_times_of_tiles_in_older_profiles_are_all_means(any_older, tmp_path):
+    report = pva.openReport(any_older)
+    trace = report.execution.trace
+    assert (trace.recorded, len(trace.tiles), trace.unrecorded) == (0, 0, 0)
     pva.save_report(report, tmp_path / "again.pop")
     assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
 

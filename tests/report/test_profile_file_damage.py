@@ -67,8 +67,18 @@ def test_a_database_of_another_application(tmp_path, changed):
 
 
 def test_a_later_version_is_refused_by_its_number(changed):
-    message = refusal(changed("PRAGMA user_version = 7"))
-    assert message == "a profile of version 7: this pypoplar reads versions 3, 4, 5 and 6; profile the program again"
+    message = refusal(changed("PRAGMA user_version = 8"))
+    assert message == "a profile of version 8: this pypoplar reads versions 3, 4, 5, 6 and 7; profile the program again"
+
+
+def test_recorded_executions_that_no_run_has_and_profiles_of_other_columns_are_refused(changed):
+    message = refusal(changed("UPDATE recorded_execution SET execution = 2 WHERE execution = 1"))
+    assert message.startswith("recorded_execution.execution")
+    message = refusal(changed("UPDATE recorded_execution SET tile_profile = 9"))
+    assert message == "recorded_execution.tile_profile is 9: tile_profile has no such row"
+    message = refusal(changed("UPDATE recorded_execution SET tile_profile = 0"))
+    assert message == "recorded_execution.tile_profile is 0, which has other columns than cycles"
+    assert refusal(changed("UPDATE recorded_execution SET run = 7")).startswith("recorded_execution.run")
 
 
 def test_tables_and_columns_that_are_missing_or_more(changed):

@@ -120,6 +120,8 @@ def test_what_tiles_do_again_is_stored_once(select):
     assert select("SELECT tile_profile, columns FROM tile_profile ORDER BY tile_profile") == [
         (0, "exchange_cycles copy_cycles bytes_sent bytes_received pieces"),
         (1, "cycles active_cycles"),
+        (2, "cycles"),
+        (3, "cycles"),
     ]
     assert select("SELECT run, tile_profile, times FROM run_step WHERE step = 1") == [(0, 1, 2), (1, 1, 2), (2, 1, 10)]
     assert select("SELECT tile, cycles FROM tile_profile_tile WHERE tile_profile = 1") == [(0, 400), (1, 300), (2, 200)]
@@ -128,6 +130,12 @@ def test_what_tiles_do_again_is_stored_once(select):
         (1, 1800, 128),
         (2, 9000, 640),
     ]
+
+
+def test_what_tiles_did_in_single_executions_is_there_by_tile(select):
+    query = "SELECT run, step, execution, tile, cycles FROM recorded_execution JOIN tile_profile_tile USING (tile_profile)"
+    assert select(query) == [(0, 1, 0, 0, 400), (0, 1, 0, 1, 250), (0, 1, 1, 0, 400), (0, 1, 1, 1, 350), (0, 1, 1, 2, 400)]
+    assert select("SELECT recorded, unrecorded FROM execution") == [(10, 3)]
 
 
 def test_executions_that_cannot_be_alike_are_stored_together(select):

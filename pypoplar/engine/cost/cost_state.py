@@ -11,7 +11,7 @@ from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost.compute_prices import ComputePrices
 from pypoplar.engine.cost.program_cost import ControlValues, ProgramCost
 from pypoplar.engine.cost.spent import Executions, Spent
-from pypoplar.engine.run_tables import RunTables, empty_account, step_tiles
+from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, step_tiles
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS
 from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, SLOWEST_WORDS, Event, EventLogHead, Slowest
@@ -51,8 +51,11 @@ class CostState:
         """An empty account of runs of this executable."""
         return empty_account(self.executable, self.threads, self.step_account, self.blocks)
 
-    def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
-        """From now on count into this account, and log executions of steps in `events`, if given."""
+    def count_into(self, account: RunTables, events: Int64s | None = None, recorder: TileRecorder | None = None) -> None:
+        """From now on count into this account, and log executions of steps in `events`, if given.
+
+        Nothing is recorded of single executions: here they are all alike, as they are said to be where nothing is.
+        """
         self.account, self._log = account, events
 
     def restart(self) -> None:

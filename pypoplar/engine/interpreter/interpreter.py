@@ -22,6 +22,7 @@ from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault, Stop, left_program, unknown_operation
 from pypoplar.engine.loaded_codelets import priced_codelets
+from pypoplar.engine.run_tables import recorded_place
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
@@ -323,6 +324,7 @@ class Interpreter:
         starting = self.state.executable.target.compute_set_start_cycles
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
+        times = self._record(step) - int(computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
             tile = int(computes.active_tile[active])
             begin = max(self._tile_clock.get(tile, 0), self._together)
@@ -332,6 +334,8 @@ class Interpreter:
             self._tile_clock[tile] = begin + cycles
             self.state.tables[Slot.TILE_CYCLES][account + active] += cycles
             self.state.tables[Slot.TILE_SLOTS][account + active] += slots
+            if self.state.header[Slot.RECORDS]:
+                self.state.tables[Slot.RECORDS][times + active] = cycles
             slowest, agreed = max(slowest, begin + cycles - start), agreed and results
         for phase in (Phase.SCATTER, Phase.EXCHANGE_AFTER):
             self._move(moves[phase])
@@ -342,6 +346,14 @@ class Interpreter:
             memory[int(computes.result_offset[compute])] = agreed
         self.state.tables[Slot.COMPUTE_CYCLES][step] += slowest
         return slowest
+
+    def _record(self, step: int) -> int:
+        """Where the cycles of the step's first tile are recorded in this execution, if they are."""
+        if not self.state.header[Slot.RECORDS]:
+            return 0
+        counts = self.state.tables[Slot.RECORD_COUNT]
+        counts[step] += 1
+        return recorded_place(self.state.step_account, step, int(counts[step]) - 1, int(self.state.header[Slot.RECORDED]))
 
     def _tile(self, active: int, compute: int, step: int) -> tuple[int, int, bool]:
         """All vertices of a tile: its cycles, the slots in which its workers are busy, and the AND of the vertices' results."""

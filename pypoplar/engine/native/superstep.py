@@ -13,6 +13,7 @@ from pypoplar.engine.native.tile_account import (
     note_slowest,
     note_work,
     price_group,
+    record_row,
 )
 from pypoplar.engine.native.unit import entry, inlined, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
@@ -23,20 +24,22 @@ from pypoplar.interface.layout import NOTHING
 
 
 @inlined
-def compute_tiles(header: int, thread: int, share: int, compute: int, step: int, records: int, counts_work: int) -> int:
+def compute_tiles(header: int, thread: int, share: int, compute: int, step: int, times: int, records: int, counts_work: int) -> int:
     """The tiles of one of this thread's shares of a compute set; returns the slowest one's cycles.
 
     Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
-    the same for all tiles has been looked up beforehand. Whether it `records` executions of blocks,
-    and `counts_work`, are constants.
+    the same for all tiles has been looked up beforehand. Their cycles are recorded in `times`, unless it is 0. Whether it `records`
+    executions of blocks, and `counts_work`, are constants.
     """
     split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
     first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
     account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
     slots = record(header, Slot.SLOTS, table(header, Slot.SLOTS_WORDS), thread)
-    cycles_table = word_address(table(header, Slot.TILE_CYCLES), account)
-    slots_table = word_address(table(header, Slot.TILE_SLOTS), account)
+    cycles_table, slots_table = (
+        word_address(table(header, Slot.TILE_CYCLES), account),
+        word_address(table(header, Slot.TILE_SLOTS), account),
+    )
     simple, groups, tiles = table(header, Slot.ACTIVE_SIMPLE), table(header, Slot.FIRST_GROUP), table(header, Slot.ACTIVE_TILE)
     codelets, counts, rows = table(header, Slot.GROUP_CODELET), table(header, Slot.GROUP_COUNT), table(header, Slot.GROUP_ROW)
     memories, words, row_table = table(header, Slot.TILE_MEMORY), table(header, Slot.WORDS), table(header, Slot.ROW_TABLE)
@@ -77,13 +80,15 @@ def compute_tiles(header: int, thread: int, share: int, compute: int, step: int,
             whole += total
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
         put_word(slots_table, active, word(slots_table, active) + total - waited)
+        if times != 0:
+            put_word(times, active, cycles)
         slowest = max(slowest, cycles)
     account_run(header, thread, codelet, step, charged, whole, records, counts_work)
     return slowest
 
 
 @seldom
-def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int, start: int) -> int:
+def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int, times: int, start: int) -> int:
     """As `compute_tiles`, where tiles have clocks of their own; returns how long after `start` the last one is done.
 
     Each begins when all were last together, or when it is done with what was before.
@@ -104,6 +109,8 @@ def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int,
         add(header, Slot.TILE_CYCLES, account + active, cycles)
         busy = word(context, Context.TILE_SLOTS) - word(context, Context.TILE_WAITED)
         add(header, Slot.TILE_SLOTS, account + active, busy)
+        if times != 0:
+            put_word(times, active, cycles)
         slowest = max(slowest, begin + cycles - start)
     return slowest
 
@@ -116,7 +123,7 @@ def move_phase(header: int, share: int, compute: int, phase: int) -> None:
 
 
 @part
-def superstep_share(header: int, thread: int, threads: int, share: int, compute: int, step: int, start: int) -> int:
+def superstep_share(header: int, thread: int, threads: int, share: int, compute: int, step: int, times: int, start: int) -> int:
     """Exchange, gather, compute, scatter and exchange of the tiles of a share; returns how long they compute, or GIVEN_UP."""
     move_phase(header, share, compute, Phase.EXCHANGE_BEFORE)
     if get(header, Slot.COMPUTE_MOVES, PHASES * compute + Phase.FAN_OUT) != NOTHING:
@@ -126,13 +133,13 @@ def superstep_share(header: int, thread: int, threads: int, share: int, compute:
         move_phase(header, share, compute, Phase.FAN_OUT)
     move_phase(header, share, compute, Phase.GATHER)
     if table(header, Slot.TILE_CLOCK) != 0:
-        slowest = clocked_tiles(header, thread, share, compute, step, start)
+        slowest = clocked_tiles(header, thread, share, compute, step, times, start)
     elif table(header, Slot.BLOCKS) == 0:
-        slowest = compute_tiles(header, thread, share, compute, step, 0, 0)
+        slowest = compute_tiles(header, thread, share, compute, step, times, 0, 0)
     elif table(header, Slot.FLOPS) == 0:
-        slowest = compute_tiles(header, thread, share, compute, step, 1, 0)
+        slowest = compute_tiles(header, thread, share, compute, step, times, 1, 0)
     else:
-        slowest = compute_tiles(header, thread, share, compute, step, 1, 1)
+        slowest = compute_tiles(header, thread, share, compute, step, times, 1, 1)
     move_phase(header, share, compute, Phase.SCATTER)
     move_phase(header, share, compute, Phase.EXCHANGE_AFTER)
     return slowest
@@ -148,8 +155,9 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, l
     put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.CLOCK, start)
     put(header, Slot.AGREED, thread, 1)
     batches, longest = get(header, Slot.COMPUTE_BATCHES, compute), 0
+    times = record_row(header, thread, compute, step)
     for share in range(thread * batches, (thread + 1) * batches):
-        cycles = superstep_share(header, thread, threads, share, compute, step, start)
+        cycles = superstep_share(header, thread, threads, share, compute, step, times, start)
         if cycles < 0:
             return GIVEN_UP
         longest = max(longest, cycles)

@@ -39,6 +39,24 @@ def note_fault(header: int, thread: int, group: int, step: int) -> None:
 
 
 @part
+def record_row(header: int, thread: int, compute: int, step: int) -> int:
+    """Where cycles of active tiles are recorded in this execution of a step, counted from the first of all; 0 for nowhere.
+
+    Each thread counts by itself: thread 0 may be behind the others with what it counts for all.
+    """
+    records = table(header, Slot.RECORDS)
+    if records == 0:
+        return 0
+    place, kept = thread * table(header, Slot.STEP_COUNT) + step, table(header, Slot.RECORDED)
+    execution = get(header, Slot.RECORD_COUNT, place)
+    put(header, Slot.RECORD_COUNT, place, execution + 1)
+    row = execution if execution < kept else kept + (execution - kept) % kept
+    first = get(header, Slot.STEP_ACCOUNT, step)
+    tiles = get(header, Slot.STEP_ACCOUNT, step + 1) - first
+    return word_address(records, 2 * kept * first + row * tiles - get(header, Slot.FIRST_ACTIVE, compute))
+
+
+@part
 def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:
     add(header, Slot.CODELET_SLOTS, thread * table(header, Slot.CODELET_COUNT) + codelet, slots)
 

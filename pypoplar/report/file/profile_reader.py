@@ -28,7 +28,7 @@ from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothin
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
-from pypoplar.report.trace import Trace
+from pypoplar.report.trace import RecordedTiles, Trace
 
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
@@ -285,21 +285,22 @@ class ProfileReader:
     # Execution
 
     def _execution(self) -> Execution | None:
-        rows = self.rows("execution", tiles=COUNT, clock_frequency=REAL, missed=COUNT)
+        rows = self.rows("execution", tiles=COUNT, clock_frequency=REAL, missed=COUNT, recorded=COUNT, unrecorded=COUNT)
         claim(len(rows) < 2, f"execution has {len(rows)} rows: expected at most 1")
         if not rows:
             return None
-        tiles, clock, missed = rows[0]
+        tiles, clock, *counts = rows[0]
         ran = [name for (name,) in self.rows("executed_program", name=TEXT)]
         types = dict.fromkeys((column.name for column in fields(VertexTypeCycles)), COUNT)
         by_type = {name: VertexTypeCycles(*costs) for name, *costs in self.rows("vertex_type_cycles", name=TEXT, **types)}
         for name, costs in by_type.items():
             below = costs.bound_cycles <= costs.compiled_cycles
             claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
-        steps, runs = self._read_runs()
+        profiles = self._tile_profiles()
+        steps, runs = self._read_runs(profiles)
         steps = steps or summed_runs(runs)
         numbers = {step.number for step in steps}
-        trace, known = self._trace(len(runs), numbers, missed), self._copies_known()
+        trace, known = self._trace(runs, numbers, profiles, counts), self._copies_known()
         slowest = self._slowest_vertices(numbers)
         lines = read_lines(self, self._tiles)
         return Execution(steps, by_type, tuple(ran), tiles, runs, trace, clock, known, slowest, lines)
@@ -325,13 +326,13 @@ class ProfileReader:
         claim(filled in (0, rows), "run_step.copy_cycles is NULL in some rows and not in others")
         return bool(filled == rows)
 
-    def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
+    def _read_runs(self, profiles: TileProfiles) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
         """The steps of all runs together, if the file has them, and the runs."""
         runs = self.rows("run", name=TEXT, runs=COUNT)
         self.numbered("run", "run", runs)
         described = self._described()
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
-        profiles, columns = self._tile_profiles(), dict[int, KeysView[str]]()
+        columns = dict[int, KeysView[str]]()
         kinds = {
             "run": PLACE,
             "step": COUNT,
@@ -388,12 +389,39 @@ class ProfileReader:
         claim(rows == read, f"tile_profile_tile has {rows - read} rows of no profile that tile_profile has")
         return TileProfiles(profiles)
 
-    def _trace(self, runs: int, ran: set[int], missed: int) -> Trace:
+    def _trace(self, runs: Sequence[Run], ran: set[int], profiles: TileProfiles, counts: Sequence[int]) -> Trace:
+        missed, recorded, unrecorded = counts
         event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
         claim_each("trace_event.event", event == np.arange(len(event)), "is not the number of the row")
-        claim_range("trace_event.run", run, 0, runs)
+        claim_range("trace_event.run", run, 0, len(runs))
         claim_each("trace_event.step", np.isin(step, np.array(sorted(ran), np.int64)), "is not a step that ran")
-        return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed)
+        tiles = self._recorded(runs, profiles)
+        return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed, recorded, tiles, unrecorded)
+
+    def _recorded(self, runs: Sequence[Run], profiles: TileProfiles) -> RecordedTiles:
+        """What tiles did in single executions."""
+        columns = ("run", "step", "execution", "tile_profile")
+        run, step, execution, profile = self._integers("recorded_execution", columns, "run, step, execution")
+        if not len(run):
+            return RecordedTiles()
+        claim_range("recorded_execution.run", run, 0, len(runs))
+        times = {(number, one.number): one.executions for number, whole in enumerate(runs) for one in whole.steps}
+        known = np.array([times.get(key, 0) for key in zip(run.tolist(), step.tolist(), strict=True)], np.int64)
+        claim_each("recorded_execution.execution", execution < known, "is not one of the step's in that run")
+        tile, cycles, first = [], [], [0]
+        for number in profile.tolist():
+            by_tile = profiles.cycles(number)
+            tile.append(np.flatnonzero(by_tile).astype(np.int32))
+            cycles.append(by_tile[tile[-1]])
+            first.append(first[-1] + len(tile[-1]))
+        return RecordedTiles(
+            step.astype(np.int32),
+            run.astype(np.int32),
+            execution,
+            np.array(first, np.int64),
+            np.concatenate(tile),
+            np.concatenate(cycles),
+        )
 
 
 class TileProfiles:
@@ -403,6 +431,13 @@ class TileProfiles:
         self._profiles = profiles
         self._most = [max((int(array.max()) for array in profile.values() if len(array)), default=0) for profile in profiles]
         self._made: dict[tuple[int, int], dict[str, Int64s]] = {}
+
+    def cycles(self, profile: int) -> Int64s:
+        """For how long tiles compute in a profile that has nothing else."""
+        claim(profile < len(self._profiles), f"recorded_execution.tile_profile is {profile}: tile_profile has no such row")
+        names = " ".join(self._profiles[profile])
+        claim(names == BY_TILE["cycles"], f"recorded_execution.tile_profile is {profile}, which has other columns than cycles")
+        return self._profiles[profile][names]
 
     def multiplied(self, profile: int | None, times: int) -> dict[str, Int64s]:
         """A profile that counts several times. Steps share the arrays, which cannot be written to."""

@@ -180,7 +180,9 @@ CREATE TABLE exchange_message (  -- What exchanges move each time they run: one 
 CREATE TABLE execution (  -- About all runs: one row, none if nothing has run.
     tiles INTEGER NOT NULL,  -- tiles that mean values are taken over
     clock_frequency REAL NOT NULL,  -- Hz
-    missed INTEGER NOT NULL  -- executions of steps that trace_event does not have
+    missed INTEGER NOT NULL,  -- executions of steps that trace_event does not have
+    recorded INTEGER NOT NULL,  -- executions of each step in a run whose tiles were recorded, from the first on, and as many up to the last; 0 if all are told as means
+    unrecorded INTEGER NOT NULL  -- recorded executions that recorded_execution does not have, as all together were too many
 );
 
 CREATE TABLE executed_program (  -- Names of what has run, in order; equal neighbours count once.
@@ -263,6 +265,14 @@ CREATE TABLE trace_event (  -- Executions of steps one after the other, as far a
     begin_cycle INTEGER NOT NULL,  -- cycle of the machine at which it begins
     cycles INTEGER NOT NULL  -- how long it lasts
 );
+
+CREATE TABLE recorded_execution (  -- What tiles did in single executions of compute steps: the first and the last ones in a run, see execution.recorded; none of steps of which all of these are as the mean one.
+    run INTEGER NOT NULL REFERENCES run,  -- the run
+    step INTEGER NOT NULL REFERENCES step,  -- the step
+    execution INTEGER NOT NULL,  -- number among the executions of the step in this run, from 0
+    tile_profile INTEGER NOT NULL REFERENCES tile_profile,  -- what tiles did: the column cycles
+    PRIMARY KEY (run, step, execution)
+) WITHOUT ROWID;
 
 CREATE TABLE line_profile (  -- Whether cycles are known by source line: one row if they are, none if not.
     compiled INTEGER NOT NULL  -- 1 if prices are those of compiled code, 0 if they are scalar ones, which have no bounds

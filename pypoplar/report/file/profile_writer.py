@@ -20,6 +20,7 @@ from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileP
 from pypoplar.report.program_table import ProgramTable
 from pypoplar.report.report import Compilation, Report
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
+from pypoplar.report.trace import RecordedTiles
 
 ALL_RUNS = -1  # in the place of a run's number, for all runs together
 
@@ -118,7 +119,9 @@ class ProfileWriter:
         self._rows("variable_tile", zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), strict=True))
 
     def _execution(self, execution: Execution) -> None:
-        self._rows("execution", [(execution.tiles, execution.clockFrequency, execution.trace.missed)])
+        trace = execution.trace
+        about = (execution.tiles, execution.clockFrequency, trace.missed, trace.recorded, trace.unrecorded)
+        self._rows("execution", [about])
         self._rows("executed_program", [(name,) for name in execution.programs])
         self._rows("vertex_type_cycles", [(name, *astuple(costs)) for name, costs in execution.cycles_by_vertex_type.items()])
         self._rows("slowest_vertex", slowest_rows(execution.slowest_vertices))
@@ -130,8 +133,8 @@ class ProfileWriter:
         known = [name for name in COSTS if name != "copy_cycles" or execution.copies_known]
         self._rows("run_step", [self._step(run, step, described, known) for run, step in together])
         self._rows("step", sorted(described.values()))
+        self._rows("recorded_execution", self._recorded(trace.tiles))
         self._rows("tile_profile", enumerate(self._profiles.columns))
-        trace = execution.trace
         columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
         for table, rows in line_rows(execution.lines) if execution.lines is not None else ():
@@ -144,12 +147,26 @@ class ProfileWriter:
         if described.setdefault(step.number, about) != about:
             raise ValueError(f"two different steps have the number {step.number}: {described[step.number]} and {about}")
         profile, times, new = self._profiles.add(step)
-        if new is not None:
-            tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in new.values()]))
-            columns = [new[name][tiles].tolist() if name in new else repeat(0) for name in BY_TILE]
-            self._rows("tile_profile_tile", zip(repeat(profile), tiles.tolist(), *columns, strict=False))
+        if profile is not None and new is not None:
+            self._tile_profile(profile, new)
         costs = (int(getattr(step, name)) if name in known else None for name in COSTS)
         return (run, step.number, *costs, profile, times)
+
+    def _tile_profile(self, number: int, arrays: Mapping[str, Int64s]) -> None:
+        """The rows of a profile that is new."""
+        tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in arrays.values()]))
+        columns = [arrays[name][tiles].tolist() if name in arrays else repeat(0) for name in BY_TILE]
+        self._rows("tile_profile_tile", zip(repeat(number), tiles.tolist(), *columns, strict=False))
+
+    def _recorded(self, recorded: RecordedTiles) -> Iterator[tuple[int, ...]]:
+        """A row for each recorded execution; what tiles did in it is written, if it is new."""
+        columns = (recorded.run.tolist(), recorded.step.tolist(), recorded.execution.tolist())
+        for place, about in enumerate(zip(*columns, strict=True)):
+            cycles = recorded.by_tile(place, self._tiles)
+            number, new = self._profiles.add_cycles(cycles)
+            if new:
+                self._tile_profile(number, {"cycles": cycles})
+            yield (*about, number)
 
     def _places(self, kind: str, places: Iterable[str]) -> None:
         """The lines that made what a table has, by its number there."""

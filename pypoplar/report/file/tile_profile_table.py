@@ -51,6 +51,14 @@ class TileProfileTable:
         self.columns.append(" ".join(profile))
         return number, times, profile
 
+    def add_cycles(self, cycles: Int64s) -> tuple[int, bool]:
+        """The number of the profile of tiles that computed for so many cycles, and whether it is new."""
+        number = self._shared.number("cycles", cycles)
+        new = number == len(self.columns)
+        if new:
+            self.columns.append("cycles")
+        return number, new
+
 
 def _divided(arrays: Mapping[str, Int64s], executions: int) -> tuple[int, Mapping[str, Int64s]]:
     """The arrays of one execution, if they are divisible by the number of executions, and how often they count."""

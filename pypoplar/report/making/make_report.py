@@ -21,6 +21,7 @@ from pypoplar.report.failed_runs import FailedRun, FailedStep
 from pypoplar.report.making.exchange_buffers import with_exchange_buffers
 from pypoplar.report.making.make_lines import make_line_profile
 from pypoplar.report.making.make_programs import make_programs, make_step_programs, step_type
+from pypoplar.report.making.make_recorded import with_recorded_tiles
 from pypoplar.report.making.make_vertices import SizedVerticesTable, elements, make_vertices_by_tile, precision
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
@@ -214,7 +215,7 @@ def _execution(executable: Executable, history: RunHistory, programs: tuple[Prog
         programs=history.programs,
         tiles=target.getNumTiles(),
         runs=runs,
-        trace=history.trace,
+        trace=with_recorded_tiles(executable, history),
         clockFrequency=target.getTileClockFrequency(),
         slowest_vertices=SizedVerticesTable(executable).of_slowest(steps),
         lines=make_line_profile(executable, history.counts) if history.counts is not None else None,

@@ -82,7 +82,7 @@ class TileRows:
     def __init__(self, blocks: Blocks, tiles: int) -> None:
         self.left_out = 0
         self._blocks = blocks
-        self._tiles = tiles
+        self.tiles = tiles
         self._known: dict[bytes, int] = {}
         self._waiting: list[Numbers] = []
         self._chunks: list[Reference] = []
@@ -95,7 +95,7 @@ class TileRows:
         number = self._known.get(key)
         if number is not None:
             return number
-        if (len(self._known) + 1) * self._tiles > MOST_CELLS:
+        if (len(self._known) + 1) * self.tiles > MOST_CELLS:
             self.left_out += 1
             return -1
         number = self._known[key] = len(self._known)
@@ -107,7 +107,7 @@ class TileRows:
     def data(self) -> dict[str, Any]:
         """What page.js needs to find them."""
         self._pack()
-        return {"tiles": self._tiles, "rows": ROWS, "chunks": self._chunks, "left_out": self.left_out}
+        return {"tiles": self.tiles, "rows": ROWS, "chunks": self._chunks, "left_out": self.left_out}
 
     def _pack(self) -> None:
         if self._waiting:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.execution import CYCLES, Execution, Step, step_number
-from pypoplar.report.page.blocks import Blocks, Reference, TileRows
+from pypoplar.report.page.blocks import Blocks, TileRows
 from pypoplar.report.phases import PHASES, WAITING, labels
 from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import SlowestTiles, critical_tile
+from pypoplar.report.trace import Trace
 
 NUMBERS = ("executions", "depth", *CYCLES, "cycles", "host_bytes", "flops", "memory_bytes", "activeTiles")
 """Of a step, as libpva and we name them."""
@@ -98,10 +101,10 @@ def execution_data(report: Report, blocks: Blocks) -> dict[str, Any] | None:
         {"name": run.name, "count": run.count, "cycles": run.cycles, "steps": blocks.value(steps_table(run.steps, rows, IN_RUNS))}
         for run in execution.runs
     ]
-    return {"steps": blocks.value(steps), "runs": runs, "trace": _trace(execution, blocks), "rows": rows.data()}
+    return {"steps": blocks.value(steps), "runs": runs, "trace": _trace(execution, blocks, rows), "rows": rows.data()}
 
 
-def _trace(execution: Execution, blocks: Blocks) -> dict[str, Reference | int] | None:
+def _trace(execution: Execution, blocks: Blocks, rows: TileRows) -> dict[str, Any] | None:
     trace = execution.trace
     if not len(trace):
         return None
@@ -112,4 +115,14 @@ def _trace(execution: Execution, blocks: Blocks) -> dict[str, Reference | int] |
         "cycles": blocks.array(trace.cycles),
         "missed": int(trace.missed),
         "length": len(trace),
+        "recorded": trace.recorded,
+        "unrecorded": trace.unrecorded,
+        "tiles": blocks.value(_recorded(trace, rows)),
     }
+
+
+def _recorded(trace: Trace, rows: TileRows) -> dict[str, list[int]]:
+    """The events of which it is known what each tile computed, and the rows that have it."""
+    events = trace.events_of_tiles()
+    shown = np.flatnonzero(events >= 0).tolist()
+    return {"event": events[shown].tolist(), "row": [rows.add(trace.tiles.by_tile(place, rows.tiles)) for place in shown]}

@@ -19,6 +19,7 @@ from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.page_views import COMPARISON, REPORT
 from pypoplar.report.tile_vertices import FieldSizes, SizedVertices
+from pypoplar.report.trace import RecordedTiles
 
 VIEWS = tuple(view.name for view in REPORT.views)
 NOT_RUN = {
@@ -390,6 +391,32 @@ def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):
     assert "at cycle 0, 120 cycles, 120.00 µs" in words
     assert "tile 1: sync 20, compute 50" in words
     assert "slowest: tile 0" in words
+
+
+def recorded_trace():
+    """30 executions that take 100 cycles in the mean, of which the first took 300."""
+    work = compute("work", 0, [3000, 1500, 0, 0], times=30)
+    one = np.array([0])
+    tiles = RecordedTiles(one.astype(np.int32), one.astype(np.int32), one, np.array([0, 2]), np.array([1, 2]), np.array([300, 60]))
+    return report(work, trace=evolve(events((0, 300), *[(0, 93)] * 29), recorded=10, tiles=tiles))
+
+
+recorded_page = made_page(recorded_trace)
+
+
+def test_recorded_executions_show_tiles_as_they_were_and_others_their_mean(window, recorded_page):
+    window.see(recorded_page, "trace")
+    assert "In the first 10 executions of a step in the run, and the last 10, each tile is shown as it was" in window.text(
+        "#panel-trace"
+    )
+    for event, words in enumerate(
+        ("tile 1: compute 300 (as it was)", "tile 1: compute 47 (as it was)", *[""] * 8, "tile 1: compute 47 (in the mean)")
+    ):
+        if words:
+            window.run(f"location.hash = '#trace?event={event}&tile=1'")
+            window.until(f"document.querySelector('#panel-trace .chosen').innerText.includes({words!r})")
+    window.run("location.hash = '#trace?event=0&tile=2'")
+    window.until("document.querySelector('#panel-trace .chosen').innerText.includes('tile 2: compute 60 (as it was)')")
 
 
 def test_the_events_in_view_stand_in_a_table(window, trace_page):

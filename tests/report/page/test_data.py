@@ -6,6 +6,7 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reports import LIMIT, compute, events, exchange, leaf, memory, messages, report, variables
@@ -22,6 +23,7 @@ from pypoplar.report.page.page_views import COMPARISON, REPORT
 from pypoplar.report.page.program_data import tree_data
 from pypoplar.report.page.summary_data import headline, machine_parts, mean_tile_parts
 from pypoplar.report.program_nodes import Program
+from pypoplar.report.trace import RecordedTiles
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 
@@ -131,6 +133,26 @@ def test_tile_rows_and_trace_are_those_of_the_report():
     assert steps["rows"]["sent"][0] == -1
     assert unpacked(blocks, execution["trace"]["begin"]).tolist() == [0, 100, 104]
     assert unpacked(blocks, execution["trace"]["step"]).tolist() == [0, 1, 0]
+
+
+def test_recorded_tiles_are_rows_of_the_events_that_the_trace_has():
+    tiles = RecordedTiles(
+        np.array([0, 0, 0], np.int32),
+        np.zeros(3, np.int32),
+        np.array([0, 1, 7]),
+        np.array([0, 1, 2, 3]),
+        np.arange(3),
+        np.array([7, 9, 5]),
+    )
+    trace = evolve(events((0, 100), (1, 4), (0, 100)), recorded=3, tiles=tiles, unrecorded=2)
+    move = exchange("move", 1, [4, 2, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0])
+    blocks = Blocks()
+    execution = REPORT.data(report(EVEN, move, trace=trace), blocks)["execution"]
+    assert (execution["trace"]["recorded"], execution["trace"]["unrecorded"]) == (3, 2)
+    recorded = unpacked(blocks, execution["trace"]["tiles"])
+    assert recorded["event"] == [0, 2]
+    rows = unpacked(blocks, execution["rows"]["chunks"][0]).reshape(-1, 4)
+    assert rows[recorded["row"]].tolist() == [[7, 0, 0, 0], [0, 9, 0, 0]]
 
 
 def test_a_report_that_has_not_run_says_so_by_what_is_absent():

@@ -14,7 +14,7 @@ page.drawCritical = (pen, model, view, { left, top, width, height }) => {
   pen.textBaseline = "middle";
   const drawn = { pixel: -1, tile: -1 };
   for (let event = page.eventAt(model, view.from); event < model.end.length && model.begin[event] < view.to; event++) {
-    const tile = model.steps[model.step[event]].critical;
+    const tile = page.doingOf(model, event).critical;
     if (tile < 0) continue;
     const begin = left + (model.begin[event] - view.from) * scale;
     const wide = (model.end[event] - model.begin[event]) * scale;

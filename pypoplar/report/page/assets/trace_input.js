@@ -67,7 +67,7 @@ page.traceUnder = (model, view, at) => {
   if (!there || at.down < 0) return { event: there ? found : null, tile: null };
   const row = Math.min(at.rows - 1, Math.floor(at.down * at.rows));
   const [from, to] = page.tilesOfRow(row, view.first, view.last, at.rows);
-  return { event: found, tile: page.slowestInEvent(model.steps[model.step[found]], from, to) };
+  return { event: found, tile: page.slowestInEvent(page.doingOf(model, found), from, to) };
 };
 
 // Of the tiles of a row the one that it shows: the slowest in the phases that the step is about.
@@ -79,7 +79,7 @@ page.slowestInEvent = (step, from, to) => {
 
 // What a tile does in an event, in words.
 page.tileWords = (model, event, tile) => {
-  const step = model.steps[model.step[event]];
+  const step = page.doingOf(model, event);
   const parts = page.eventPhases(model, event, new Float64Array(PHASES.length));
   const words = PHASES.map(({ label }, phase) => [
     label[0].toLowerCase() + label.slice(1),
@@ -92,7 +92,7 @@ page.traceTip = (tip, box, model, clock, view, at, event) => {
   const { event: found, tile } = page.traceUnder(model, view, at);
   tip.hidden = found === null;
   if (tip.hidden) return;
-  const step = model.steps[model.step[found]];
+  const step = page.doingOf(model, found);
   const length = model.end[found] - model.begin[found];
   const line = (...words) => page.element("div", {}, ...words);
   const lines = [

@@ -22,7 +22,10 @@ page.traceRuns = async (execution) => {
 async function readRun(execution, trace, rows, run, events) {
   const columns = await page.unpack(execution.runs[run]?.steps ?? execution.steps);
   const steps = page.records(columns);
-  await rows.load(steps.flatMap((one) => PHASES.filter(({ row }) => row).map(({ row }) => one.rows[row])));
+  const recorded = trace.tiles ?? { event: [], row: [] };
+  const rowOf = new Map(recorded.event.map((one, place) => [one, recorded.row[place]]));
+  const own = events.filter((one) => rowOf.has(one)).map((one) => rowOf.get(one));
+  await rows.load([...steps.flatMap((one) => PHASES.filter(({ row }) => row).map(({ row }) => one.rows[row])), ...own]);
   const placeOf = new Map(steps.map((one) => [one.number, one.place]));
   events = events.filter((one) => placeOf.has(trace.step[one]));
   const origin = trace.begin[events[0]] ?? 0;
@@ -38,8 +41,50 @@ async function readRun(execution, trace, rows, run, events) {
   };
   model.length = Math.max(1, model.end[model.end.length - 1] ?? 0);
   for (const one of steps) describeStep(one, rows);
+  model.doings = steps.slice();
+  model.doing = model.step.slice();
+  model.number = numbered(model.step);
+  model.recorded = trace.recorded;
+  model.unrecorded = trace.unrecorded;
+  events.forEach((one, event) => {
+    const values = rowOf.has(one) ? rows.row(rowOf.get(one)) : null;
+    if (values) model.doing[event] = model.doings.push(asItWas(model, event, values)) - 1;
+  });
   return model;
 }
+
+// Of each event the number of the execution among those of its step.
+function numbered(steps) {
+  const counts = new Map();
+  return steps.map((step) => {
+    const number = counts.get(step) ?? 0;
+    counts.set(step, number + 1);
+    return number;
+  });
+}
+
+// What tiles do in an event: a step as its mean execution is, or as it was where each tile's compute was recorded, which are `values`.
+function asItWas(model, event, values) {
+  const step = model.steps[model.step[event]];
+  const others = step.meanTotal - step.mean[COMPUTE];
+  const one = { ...step, mean: step.mean.slice(), byTile: step.byTile.slice(), whole: step.whole.slice(), recorded: true };
+  one.mean[COMPUTE] = one.whole[COMPUTE] = Math.max(0, model.end[event] - model.begin[event] - others);
+  one.meanTotal = others + one.mean[COMPUTE];
+  one.byTile[COMPUTE] = values;
+  one.longest = one.mean.indexOf(Math.max(...one.mean));
+  one.critical = values.reduce((most, cycles, tile) => (cycles > values[most] ? tile : most), 0);
+  return one;
+}
+
+page.doingOf = (model, event) => model.doings[model.doing[event]];
+
+// Whether tiles are shown as they were in an event: their times are recorded, or were, and are as those of the mean execution.
+page.isAsItWas = (model, event) => {
+  const step = page.doingOf(model, event);
+  const number = model.number[event];
+  const first = number < model.recorded || number >= step.executions - model.recorded;
+  return Boolean(step.recorded) || (first && !model.unrecorded && !model.leftOut);
+};
 
 // A step's mean cycles of each phase, and each tile's share of them: an array, or one number for all tiles. Exchange and copies
 // on the tile are one span, in which each tile goes on with its copies when its own exchange is over: shares are of all of it.
@@ -63,7 +108,7 @@ page.phaseSpan = (parts, phase) =>
 
 // Cycles of an event's phases: compute takes what the others leave of it; without compute, all are as long as in the mean.
 page.eventPhases = (model, event, into) => {
-  const step = model.steps[model.step[event]];
+  const step = page.doingOf(model, event);
   const length = model.end[event] - model.begin[event];
   const others = step.meanTotal - step.mean[COMPUTE];
   const fits = step.mean[COMPUTE] > 0 && length >= others;

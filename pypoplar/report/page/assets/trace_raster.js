@@ -33,7 +33,7 @@ page.traceRaster = (model) => {
     }
     let found = cached.shares.get(place);
     if (!found) {
-      const step = model.steps[place];
+      const step = model.doings[place];
       found = step.evenly.slice();
       for (const span of SPANS) {
         const phases = span.filter((phase) => step.byTile[phase] && step.whole[phase]);
@@ -59,9 +59,9 @@ page.traceRaster = (model) => {
     const cycles = (view.to - view.from) / width;
     const sums = PHASES.map(() => new Float32Array(rows));
     const even = new Float64Array(PHASES.length);
-    const weights = PHASES.map(() => new Float64Array(model.steps.length));
+    const weights = PHASES.map(() => new Float64Array(model.doings.length));
     const touched = [];
-    const seen = new Uint8Array(model.steps.length);
+    const seen = new Uint8Array(model.doings.length);
     const parts = new Float64Array(PHASES.length);
     let next = page.eventAt(model, view.from);
 
@@ -73,7 +73,7 @@ page.traceRaster = (model) => {
       let covered = 0;
       while (next < model.end.length && model.end[next] <= from) next++;
       for (let event = next; event < model.end.length && model.begin[event] < to; event++) {
-        const place = model.step[event];
+        const place = model.doing[event];
         page.eventPhases(model, event, parts);
         covered += Math.min(to, model.end[event]) - Math.max(from, model.begin[event]);
         if (model.begin[event] >= from && model.end[event] <= to) {

@@ -136,8 +136,12 @@ if (page.data.kind === "report") {
       });
       const words = [
         "Wheel zooms time, with shift it zooms tiles; drag moves; double click shows the whole run. Zoomed out, a pixel mixes the colours of what happens in it by time, and a row of several tiles shows the slowest of them in each step. The second lane has the tile that each step waits for. ",
-        "What a tile does in an event is its mean over the run's executions of that step, scaled to the event.",
+        model.recorded
+          ? `In the first ${page.format(model.recorded)} executions of a step in the run, and the last ${page.format(model.recorded)}, each tile is shown as it was; in those between it is the mean over all of the run's executions of that step, scaled to the event.`
+          : "What a tile does in an event is its mean over the run's executions of that step, scaled to the event.",
       ];
+      if (model.unrecorded)
+        words.push(` ${page.format(model.unrecorded)} of the first and last are shown as means, too: there were too many of them to keep.`);
       if (model.missed)
         words.push(` ${page.format(model.missed)} executions were not recorded: later runs, or beyond the limit of the trace.`);
       if (model.leftOut)
@@ -162,7 +166,8 @@ if (page.data.kind === "report") {
       );
       if (tile === undefined || !(Number(tile) < model.tiles)) return;
       const words = page.tileWords(model, event, Number(tile));
-      chosen.append("; ", page.link(`tile ${page.format(Number(tile))}`, "memory", { tile }), `: ${words}`);
+      const basis = model.recorded && step.type === "OnTileExecute" ? ` (${page.isAsItWas(model, event) ? "as it was" : "in the mean"})` : "";
+      chosen.append("; ", page.link(`tile ${page.format(Number(tile))}`, "memory", { tile }), `: ${words}${basis}`);
     }
 
     function list(view) {
