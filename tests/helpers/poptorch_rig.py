@@ -32,7 +32,7 @@ class Gradients:
     """Takes the place of an optimiser: the host reads gradients, and nothing is updated."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph, self.ahead = graph, Sequence()
 
     def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
         for one in trained:

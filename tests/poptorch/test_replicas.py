@@ -9,6 +9,7 @@ from torch import nn
 
 from pypoplar import poptorch
 from pypoplar.errors import CodeletArithmeticError, FileLoadError, InvalidOption, MissingFeature, PoplarIndexError, TensorShapeError
+from pypoplar.interface.header_slots import Slot
 from pypoplar.poptorch import CommGroupType, MeanReductionStrategy, OutputMode, ReductionType
 
 OPTIMIZERS = {
@@ -415,15 +416,59 @@ def test_ipus_of_all_replicas_are_a_power_of_two_or_rounded():
     assert torch.equal(doubled, 2 * x)
 
 
-def test_what_replicas_do_not_have_yet_is_refused():
-    model, data = Classifier(), samples(4)
-    rounding = options(2)
-    rounding.Precision.enableStochasticRounding(True)
-    with pytest.raises(MissingFeature, match="enableStochasticRounding"):
-        trained(model, rounding, OPTIMIZERS["SGD"], data)
-    combined = poptorch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, use_combined_accum=True)
-    with pytest.raises(MissingFeature, match=r"use_combined_accum=True is missing with Options\.replicationFactor"):
-        poptorch.trainingModel(model, options(2), combined)(*data)
+@pytest.mark.parametrize("accumulated", [1, 3])
+def test_velocities_that_take_up_gradients_have_those_of_all_replicas_once(accumulated):
+    def make(parameters):
+        return poptorch.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=0.1, use_combined_accum=True)
+
+    torch.manual_seed(9)
+    model = Classifier()
+    other, data = copy.deepcopy(model), samples(2 * 2 * accumulated * 2)
+    training, mine, _ = trained(model, options(2, 2, accumulated), make, data, calls=3)
+    _, theirs, _ = trained(other, options(1, 2, accumulated), make, data, calls=3)
+    assert_alike(model, other)
+    for parameter, its in zip(model.parameters(), other.parameters(), strict=True):
+        velocities = (optimizer.state[one]["momentum_buffer"] for optimizer, one in ((mine, parameter), (theirs, its)))
+        np.testing.assert_allclose(*velocities, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(*of_each(training, "outer.weight"))
+
+
+def test_weights_that_are_rounded_at_random_stay_the_same_on_all_replicas():
+    class Halves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.outer = nn.Linear(6, 40).half(), nn.Linear(40, 3).half()
+
+        def forward(self, x, labels):
+            hidden = nn.functional.dropout(torch.relu(self.inner(x.half())), 0.5)
+            y = self.outer(hidden)
+            return y, nn.functional.cross_entropy(y.float(), labels)
+
+    torch.manual_seed(10)
+    data, weights = samples(4 * 3 * 2), []
+    first = Halves()
+    for rounds in (True, True, False):
+        model, chosen = copy.deepcopy(first), options(4, 3).randomSeed(5)
+        chosen.Precision.enableStochasticRounding(rounds)
+        training, _, _ = trained(model, chosen, OPTIMIZERS["SGD with momentum"], data, calls=3)
+        for name in ("inner.weight", "outer.bias"):
+            values = of_each(training, name)
+            np.testing.assert_array_equal(values, np.broadcast_to(values[0], values.shape))
+        weights.append(model.inner.weight.detach().clone())
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    states = [replica.state.tables[Slot.RANDOM] for replica in training._built.compiled.engine._replicas]
+    assert len({state.tobytes() for state in states}) == 1  # without rounding nobody seeds them
+
+
+def test_random_numbers_of_rounding_differ_between_replicas_but_for_updates():
+    model = Classifier().half()
+    chosen = options(2)
+    chosen.Precision.enableStochasticRounding(True)
+    x, labels = samples(4)
+    training, _, _ = trained(model, chosen, OPTIMIZERS["SGD"], (x.half(), labels), calls=1)
+    first, second = (replica.state.tables[Slot.RANDOM].tobytes() for replica in training._built.compiled.engine._replicas)
+    assert first != second
 
 
 def test_weights_of_each_group_of_replicas_are_refused_and_all_else_of_a_parameter_is_its_own():

@@ -83,7 +83,7 @@ def build(
     for ipu in settings.plans.proportions:
         if ipu >= ipus:
             say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
-    settings.check_replicas(joint, ipus, optimizer is not None)
+    settings.check_replicas(joint, ipus)
     device = make_device(ipus * batches.groups.replicas, settings.chip)
     parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
     model = _Model(joint, settings, device, optimizer, parameters)

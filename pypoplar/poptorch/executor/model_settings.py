@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.errors import InvalidOption
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
@@ -112,7 +112,7 @@ class ModelSettings:
                 f"got {given}; poptorch.ShardedExecution takes any number"
             )
 
-    def check_replicas(self, joint: JointGraph, ipus: int, training: bool) -> None:
+    def check_replicas(self, joint: JointGraph, ipus: int) -> None:
         """Check that a model of so many IPUs, with these buffers, can have its replicas."""
         replicas = self.batches.groups.replicas
         if replicas == 1:
@@ -127,11 +127,6 @@ class ModelSettings:
             raise InvalidOption(
                 f"the model changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values "
                 "of its own: call Options.broadcastBuffers(False) if they may differ; the module gets those of the first"
-            )
-        if training and self.stochastic_rounding:
-            raise MissingFeature(
-                "Options.Precision.enableStochasticRounding(True): the replicas of a training model might not keep the same "
-                "weights; pypoplar does not have common random numbers for their updates yet"
             )
 
     def prologue(self, graph: Graph) -> Sequence:

@@ -17,6 +17,7 @@ from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import CallLoops
+from pypoplar.poptorch.executor.common_rounding import rounded_alike
 from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -28,6 +29,8 @@ from pypoplar.types import FLOAT, HALF
 
 class Update(Protocol):
     """How parameters change."""
+
+    ahead: Sequence  # of the batches of a step, once it is built
 
     def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
         """What comes behind so many batches; what each of them does is extended by sums of gradients."""
@@ -85,6 +88,8 @@ class StepProgram:
             self.anchors[anchor.name] = self._output(f"anchor/{anchor.name}", node, anchor.mode, anchor.period)
         batch = Sequence([before, self._next_seed(), lowering.program, self._buffer_updates()])
         behind = Sequence() if self.update is None else self._updates(batch)
+        if self.update is not None and settings.stochastic_rounding:
+            behind = rounded_alike(lowering.graph, behind)
         return Sequence([settings.prologue(lowering.graph), self._looped(batch, behind)])
 
     def _input_copies(self) -> Sequence:
@@ -144,7 +149,8 @@ class StepProgram:
         loops = call_loops(self.settings)
         batch = Sequence([batch, _copied(self._of(OutputMode.All))])
         sums = self._sums(batch)
-        step = Sequence([Repeat(loops.accumulated, batch) if loops.accumulated > 1 else batch, behind])
+        ahead = Sequence() if self.update is None else self.update.ahead
+        step = Sequence([ahead, Repeat(loops.accumulated, batch) if loops.accumulated > 1 else batch, behind])
         every = self._of(OutputMode.EveryN)
         if loops.period > 1 or every:
             step = Sequence([Repeat(loops.period, step) if loops.period > 1 else step, _copied(every)])

@@ -21,6 +21,7 @@ from pypoplar.poptorch.update.accumulation import Accumulation, GradientReductio
 from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.poptorch.update.gradient_descent import (
+    VELOCITY,
     combined_scale,
     descend,
     descend_combined,
@@ -31,7 +32,7 @@ from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
 from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
 from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind, TrainedParameter
-from pypoplar.poptorch.update.replica_sums import add_across_replicas
+from pypoplar.poptorch.update.replica_sums import add_across_replicas, share_velocity
 from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.poptorch.update.step_scalars import StepScalars
@@ -91,6 +92,7 @@ class DeviceOptimizer:
         self.given, self.largest_scaling = groups, math.inf
         self.states: list[DeviceState] = []
         self.counts: list[StepCount] = []
+        self.ahead = Sequence()  # what comes before the batches of a step, once it is built
         self.first = groups[0].fixed
         accumulator = TYPES[self.first["accum_type"]]
         if accumulator is not FLOAT and reduction is GradientReduction.MEAN:
@@ -158,8 +160,10 @@ class DeviceOptimizer:
             for group, parameters in self._alike(trained)
         ]
         before, behind = Sequence(), Sequence()
-        add_across_replicas(self.graph, steps, sums, before)
-        self._clip([step for step in steps if not combined[step.settings.compiled.group]], before)
+        apart = [step for step in steps if not combined[step.settings.compiled.group]]
+        velocities = [step.states[VELOCITY] for step in steps if combined[step.settings.compiled.group]]
+        add_across_replicas(self.graph, apart, velocities, sums, before)
+        self._clip(apart, before)
         for step in steps:
             (descend_combined if combined[step.settings.compiled.group] else STEPS[self.kind])(step, behind)
         for scalars in self.scalars:
@@ -187,10 +191,9 @@ class DeviceOptimizer:
         compiled, type = self.settings[group].compiled, parameters[0].weight.elementType()
         if compiled.fixed["nesterov"] or compiled.fixed["max_grad_norm"] != math.inf:
             raise MissingFeature("SGD: use_combined_accum=True is missing with nesterov=True and with max_grad_norm")
-        if self.graph.getReplicationFactor() > 1:
-            raise MissingFeature("SGD: use_combined_accum=True is missing with Options.replicationFactor")
         step = self._bundle(group, parameters, descent_states(compiled, type, combined=True), sums)
         (velocity,) = step.states.values()
+        share_velocity(self.graph, velocity, self.ahead, f"{step.name}/replicas")
         scale = combined_scale(self.settings[group], sums.divisor)
         popops.scaledAddTo(self.graph, velocity, step.gradient, scale, sums.batch, f"{step.name}/accumulate")
         return step

@@ -6,18 +6,21 @@ from collections.abc import Sequence as SequenceOf
 
 from pypoplar import gcl, popops
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction
 from pypoplar.poptorch.update.parameter_step import ParameterStep
 from pypoplar.program import Copy, Sequence
 
 
-def add_across_replicas(graph: Graph, steps: SequenceOf[ParameterStep], sums: Accumulation, prog: Sequence) -> None:
-    """Let the gradients of steps be those of all replicas together, by one collective for each type of theirs.
+def add_across_replicas(
+    graph: Graph, steps: SequenceOf[ParameterStep], velocities: SequenceOf[Tensor], sums: Accumulation, prog: Sequence
+) -> None:
+    """Let the gradients of steps be those of all replicas together, by one collective for each type; likewise `velocities`.
 
     A running mean is one of replicas, too: each brings its share, so that no sum is larger than the largest gradient.
     """
     replicas = graph.getReplicationFactor()
-    if replicas == 1 or not steps:
+    if replicas == 1 or not (steps or velocities):
         return
     name, own = "optimizer/update/replicas", [step.gradient for step in steps]
     if sums.batches == 1:  # what is the model's own tensor, which may be an output, stays as it is
@@ -29,6 +32,12 @@ def add_across_replicas(graph: Graph, steps: SequenceOf[ParameterStep], sums: Ac
                 prog.add(Copy(gradient, step.gradient, name=f"{step.name}/replicas"))
             popops.mulInPlace(graph, step.gradient, 1.0 / replicas, prog, f"{step.name}/replicas")
         own = [step.gradient for step in steps]
-    gcl.allReduceToDestinationCrossReplica(
-        graph, own, [step.gradient for step in steps], gcl.CollectiveOperator.ADD, prog, debugContext=name
-    )
+    added, totals = [*own, *velocities], [*(step.gradient for step in steps), *velocities]
+    gcl.allReduceToDestinationCrossReplica(graph, added, totals, gcl.CollectiveOperator.ADD, prog, debugContext=name)
+
+
+def share_velocity(graph: Graph, velocity: Tensor, prog: Sequence, name: str) -> None:
+    """Let each replica have its share of a velocity, which takes up gradients before all shares are added up again."""
+    replicas = graph.getReplicationFactor()
+    if replicas > 1:
+        popops.mulInPlace(graph, velocity, 1.0 / replicas, prog, name)
