@@ -25,8 +25,8 @@ from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 Options = Mapping[str, object] | None
-METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "broadcast")
-ABSENT_METHODS = ("meet_in_middle_ring", "quad_directional_ring")
+METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "broadcast")
+ABSENT_METHODS = ("quad_directional_ring",)
 
 
 @frozen(eq=False)
@@ -73,6 +73,29 @@ class Collective:
             return [(self.ring(), slice(0, half)), (self.ring(clockwise=False), slice(half, columns))]
         return [(self.ring(clockwise=self.method != "anticlockwise_ring"), slice(0, columns))]
 
+    def reduced(self, fragments: Tensor, op: CollectiveOperator) -> Tensor:
+        """[1, elements]: of `fragments` [ranks, elements] that of the replica's rank, of all replicas of the group together."""
+        if self.method != "meet_in_middle_ring" or self.ranks == 1 or op is CollectiveOperator.LOCAL:
+            return concat([ring.reduce_scatter(fragments[:, columns], op) for ring, columns in self.rings(fragments.dim(1))], 1)
+        far, near = self.ranks // 2, (self.ranks - 1) // 2
+        result = self.ring().reduce_scatter(fragments, op, far)
+        if near:
+            other = self.ring(clockwise=False).reduce_scatter(fragments, op, near, with_own=False)
+            ROWS[op].combine(self.graph, result, other, self.prog, f"{self.debug}/{op.name}")
+        return result
+
+    def gather(self, own: Tensor, gathered: Tensor) -> None:
+        """Put what each replica has, [1, elements], into `gathered` [ranks, elements]; `own` is another's then."""
+        if self.method != "meet_in_middle_ring":
+            for ring, columns in self.rings(own.dim(1)):
+                ring.all_gather(own[:, columns], gathered[:, columns])
+            return
+        other = self.graph.clone(own, f"{self.debug}/other")
+        self.prog.add(Copy(own, other, f"{self.debug}/other"))
+        self.ring().all_gather(own, gathered, self.ranks // 2)
+        if self.ranks > 2:
+            self.ring(clockwise=False).all_gather(other, gathered, (self.ranks - 1) // 2)
+
     def padded(self, flat: Tensor) -> Tensor:
         """A new variable [ranks, elements] with the elements of `flat` and zeros behind them."""
         size = -(-flat.numElements() // self.ranks)
@@ -107,8 +130,7 @@ def _reduce_scatter(call: Collective, flat: Tensor, op: CollectiveOperator) -> T
     fragments = call.padded(flat)
     if op is CollectiveOperator.SQUARE_ADD:
         popops.squareInPlace(call.graph, fragments, call.prog, f"{call.debug}/square")
-    parts = [ring.reduce_scatter(fragments[:, columns], op) for ring, columns in call.rings(fragments.dim(1))]
-    reduced = concat(parts, 1)
+    reduced = call.reduced(fragments, op)
     _finish(call, reduced, op)
     return reduced.flatten()
 
@@ -129,8 +151,7 @@ def _all_reduce(call: Collective, flat: Tensor, op: CollectiveOperator, destinat
     else:
         reduced = _reduce_scatter(call, flat, op).expand([0])
         gathered = call.ring_memory(flat.elementType(), reduced.dim(1), "gathered")
-        for ring, columns in call.rings(reduced.dim(1)):
-            ring.all_gather(reduced[:, columns], gathered[:, columns])
+        call.gather(reduced, gathered)
         call.prog.add(Copy(gathered.flatten()[: flat.numElements()], destination, f"{call.debug}/rearrange"))
 
 
@@ -150,8 +171,7 @@ def _gather(call: Collective, flat: Tensor) -> Tensor:
     gathered = call.ring_memory(flat.elementType(), flat.numElements(), "gathered")
     own = call.graph.clone(gathered[0], f"{call.debug}/own").expand([0])
     call.prog.add(Copy(flat, own.flatten(), f"{call.debug}/rearrange"))
-    for ring, columns in call.rings(flat.numElements()):
-        ring.all_gather(own[:, columns], gathered[:, columns])
+    call.gather(own, gathered)
     return gathered
 
 
@@ -216,7 +236,8 @@ def allReduceCrossReplica(
         Which replicas do it together; all without one.
     options:
         ``method``: "auto", which is "clockwise_ring"; "anticlockwise_ring"; "bidirectional_ring_pair", where halves go round in
-        both directions; or "broadcast", where each replica gets all values and reduces them itself. ``syncful...`` changes nothing.
+        both directions; "meet_in_middle_ring", where each fragment comes from both sides, from half of the ring each; or
+        "broadcast", where each replica gets all values and reduces them itself. ``syncful...`` changes nothing.
 
     Returns
     -------

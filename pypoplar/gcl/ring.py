@@ -97,33 +97,43 @@ class Ring:
         number = popops.dynamicSlice(self.graph, following, fragment, [0], [1], body, f"{self.debug}/next")
         body.add(Copy(number, fragment, f"{self.debug}/next"))
 
-    def reduce_scatter(self, fragments: Tensor, op: CollectiveOperator) -> Tensor:
-        """[1, elements]: of `fragments` [ranks, elements], that of the replica's rank, of all replicas of the group together."""
-        graph, debug = self.graph, self.debug
-        if op is CollectiveOperator.LOCAL or self.ranks == 1:
+    def reduce_scatter(
+        self, fragments: Tensor, op: CollectiveOperator, ranks: int | None = None, *, with_own: bool = True
+    ) -> Tensor:
+        """[1, elements]: of `fragments` [ranks, elements], that of the replica's rank, of all replicas of the group together.
+
+        With a number of `ranks` it is of so many that come before the replica in the ring, and of its own.
+        """
+        graph, debug, rounds = self.graph, self.debug, self.ranks - 1 if ranks is None else ranks
+        if op is CollectiveOperator.LOCAL or rounds == 0:
             return self._slice(fragments, self.rank(), self.prog)
-        fragment = self.number(self._before(1), "fragment")
+        fragment = self.number(self._before(-rounds), "fragment")
         reduced = self._slice(fragments, fragment, self.prog)
         body = Sequence()
         self._take_turn(body, reduced, fragment)
         own = self._slice(fragments, fragment, body)
         ROWS[op].combine(graph, reduced, own, body, f"{debug}/{op.name}")
-        self.prog.add(Repeat(self.ranks - 1, body, debug))
+        self.prog.add(Repeat(rounds if with_own else rounds - 1, body, debug))
+        if not with_own:
+            self._take_turn(self.prog, reduced, fragment)
         return reduced
 
     def _slice(self, fragments: Tensor, number: Tensor, prog: Sequence) -> Tensor:
         return popops.dynamicSlice(self.graph, fragments, number, [0], [1], prog, f"{self.debug}/slice")
 
-    def all_gather(self, own: Tensor, gathered: Tensor) -> None:
-        """Put what each replica has, [1, elements], into `gathered` [ranks, elements] of all; `own` is that of another then."""
-        graph, debug = self.graph, self.debug
+    def all_gather(self, own: Tensor, gathered: Tensor, ranks: int | None = None) -> None:
+        """Put what each replica has, [1, elements], into `gathered` [ranks, elements] of all; `own` is that of another then.
+
+        With a number of `ranks` it is put into that of so many that come next in the ring, and of its own.
+        """
+        graph, debug, rounds = self.graph, self.debug, self.ranks - 1 if ranks is None else ranks
         fragment = self.rank()
         popops.dynamicUpdate(graph, gathered, own, fragment, [0], [1], self.prog, f"{debug}/own")
-        if self.ranks > 1:
+        if rounds:
             body = Sequence()
             self._take_turn(body, own, fragment)
             popops.dynamicUpdate(graph, gathered, own, fragment, [0], [1], body, f"{debug}/other")
-            self.prog.add(Repeat(self.ranks - 1, body, debug))
+            self.prog.add(Repeat(rounds, body, debug))
 
     def all_to_all(self, given: Tensor, taken: Tensor) -> None:
         """Put row r of `given` of the replica of rank s into row s of `taken` of the replica of rank r."""

@@ -35,7 +35,7 @@ from pypoplar.poputil import PoplibsError, mapTensorLinearly
 from pypoplar.program import Sequence
 
 SEEDS = st.integers(0, 2**32 - 1)
-METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "broadcast")
+METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "broadcast")
 TYPES = (FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG, BOOL)
 COMBINE = {
     CollectiveOperator.ADD: lambda rows: rows.sum(0),
@@ -250,6 +250,22 @@ def test_a_rank_sends_as_many_bytes_as_its_method_says(count, method, factor):
     assert sent == (2 * (count - 1) * padded // count if factor else (count - 1) * 4 * (8 * count + 1))
 
 
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_fragments_that_meet_in_the_middle_take_as_many_turns_and_come_from_both_sides(count):
+    replicas = Replicas(count)
+    x = replicas.tensor(values(0, FLOAT, count, 8 * count + 1), FLOAT)
+    options = {"method": "meet_in_middle_ring"}
+    total = gcl.allReduceCrossReplica(replicas.graph, x, CollectiveOperator.ADD, replicas.prog, options=options)
+    replicas.read(total)
+    turns = [step.executions for step in replicas.engine.getReport().execution.steps if step.name.endswith("/toNext")]
+    assert sum(turns) == 2 * (count - 1)
+    services = [service for service in replicas.engine.executable.services if service["kind"] == "exchange"]
+    ways = {tuple(service["receivers"]) for service in services}
+    back = {tuple(int(replica) for replica in np.argsort(way)) for way in ways}
+    assert len(ways) == (1 if count == 2 else 2)
+    assert ways == back
+
+
 def test_collectives_of_a_nested_graph_are_within_each_replica_of_the_top_level_graph():
     device = tiny(3, ipus=6)
     graph = Graph(device, 2).createReplicatedGraph(3)
@@ -321,8 +337,8 @@ def test_what_collectives_cannot_take_is_refused():
 def test_what_is_missing_says_so():
     replicas = Replicas(2)
     x = replicas.tensor(values(0, FLOAT, 2, 4), FLOAT)
-    with pytest.raises(MissingFeature, match="the method 'meet_in_middle_ring' is not there yet; there are auto"):
-        gcl.broadcastCrossReplica(replicas.graph, x, replicas.prog, options={"method": "meet_in_middle_ring"})
+    with pytest.raises(MissingFeature, match="the method 'quad_directional_ring' is not there yet; there are auto"):
+        gcl.broadcastCrossReplica(replicas.graph, x, replicas.prog, options={"method": "quad_directional_ring"})
     with pytest.raises(MissingMember, match=r"GCL has perIPUTiles, and pypoplar\.gcl does not have it yet"):
         _ = gcl.perIPUTiles
     with pytest.raises(PoplarAttributeError, match=r"has no 'allReduce'"):
