@@ -153,6 +153,8 @@ def sums(values: Integers, group: Integers, groups: int) -> Int64s:
 
 def sums_between(first: Integers, values: Integers | Bools) -> Int64s:
     """[groups]: the sum of ``values[first[k] : first[k + 1]]`` of each group k."""
+    if len(first) == len(values) + 1 and len(values) and bool((first[1:] - first[:-1] == 1).all()) and first[0] == 0:
+        return values.astype(np.int64)
     total = offsets(values)
     return total[first[1:]] - total[first[:-1]]
 

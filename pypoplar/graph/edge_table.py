@@ -110,7 +110,7 @@ class _EdgeBlock:
         if order is None:
             return self
         length = self.length[order]
-        runs = ragged(offsets(self.length)[:-1][order], length)
+        runs = order if len(self.start) == len(order) else ragged(offsets(self.length)[:-1][order], length)
         return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
 
 
@@ -269,10 +269,9 @@ class EdgeTable:
             self._close()
             if self._blocks:
                 self._blocks = [_EdgeBlock.joined(self._blocks).in_order().unwriteable()]
-            blocks = list(self._blocks)
-        if more is not None or not blocks:
-            blocks.append(_EdgeBlock.of_rows(np.zeros((0, 5), np.int64) if more is None else more))
-        edges = _EdgeBlock.joined(blocks).in_order()
+            edges = self._blocks[0] if self._blocks else _EdgeBlock.of_rows(np.zeros((0, 5), np.int64))
+        if more is not None:
+            edges = _EdgeBlock.joined([edges, _EdgeBlock.of_rows(more)]).in_order()
         start, count, step = edges.start, edges.count, edges.step
         first_run = offsets(edges.length)
         full = count > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Int8s, Int32s, Int64s, Integers
 from pypoplar.arrays.groups import offsets, ragged, selection, sums_between
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
@@ -53,40 +53,51 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
     runs = graph.edges.first_run[1:][edge] - first_run
     run = selection(ragged(first_run, runs))
     elements = graph.edges.run_count[run]
-    owner = np.repeat(np.arange(len(number_of)), runs)
+    single = len(runs) > 0 and int(runs.min()) == 1 == int(runs.max())  # of each edge, as most are
+    owner = np.arange(len(number_of)) if single else np.repeat(np.arange(len(number_of)), runs)
     strands = ordered_strands(owner, graph.edges.run_start[run], elements, graph.edges.run_step[run])
-    begin = keys(tile[position][strands.owner], strands.begin, survey.span)
-    place_of = survey.in_place.places(number_of)
-    access = survey.fields.access[entry]
-    if len(survey.in_place.input):
-        access = access.copy()
-        access[place_of[place_of != np.arange(len(number_of))]] = INOUT
+    edge_tile = tile[position]
+    whole = single and len(strands.owner) == len(owner)  # a strand an edge
+    begin = keys(edge_tile if whole else edge_tile[strands.owner], strands.begin, survey.span)
+    shared = _of_each(survey.fields.several_workers, graph.vertices.codelet[vertex])
+    alignment, demanded = (_of_each(column, entry) for column in (survey.fields.alignment, survey.fields.demanded))
+    access = _of_each(survey.fields.access, entry)
     width = TYPE_SIZES[graph.edges.type[edge]]
-    shared = survey.fields.several_workers[graph.vertices.codelet[vertex]][position]
-    from_word = shared & (width < STORE_BYTES) & (access != INPUT)  # workers of a MultiVertex share it: each stores its own words
-    own = survey.fields.alignment[entry]
-    alignment = np.where(from_word, np.maximum(own, STORE_BYTES), own)
-    demanded = survey.fields.demanded[entry]
+    place_of = survey.in_place.places(number_of)
+    own = alignment
+    if bool(shared.any()):  # workers of a MultiVertex share it: each stores its own words
+        from_word = shared[position] & (width < STORE_BYTES) & (access != INPUT)
+        alignment = np.where(from_word, np.maximum(own, STORE_BYTES), own)
     if len(survey.in_place.input):
+        access, alignment, demanded = access.copy(), alignment.copy(), demanded.copy()
+        access[place_of[place_of != np.arange(len(number_of))]] = INOUT
         np.maximum.at(alignment, place_of, own)
         np.maximum.at(demanded, place_of, demanded.copy())
+        alignment, demanded = alignment[place_of], demanded[place_of]
     return Edges(
         vertex,
         tile,
         position,
-        tile[position],
+        edge_tile,
         field,
         graph.edges.row[edge],
         access,
         place_of,
         width,
-        alignment[place_of],
-        demanded[place_of],
-        sums_between(offsets(runs), elements),
+        alignment,
+        demanded,
+        elements if single else sums_between(offsets(runs), elements),
         strands,
         begin,
         begin + strands.length,
     )
+
+
+def _of_each(column: AnyArray, entry: Integers) -> AnyArray:
+    """The entries of a table, without memory of their own (stride 0) where it has but one value."""
+    if len(column) and bool((column == column[0]).all()):
+        return np.broadcast_to(column[0], len(entry))
+    return column[entry]
 
 
 def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Int8s, Int64s]:

@@ -18,7 +18,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import offsets, ragged
+from pypoplar.arrays.groups import ragged, sums_between
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import Block, Choice, Invoke, Line, Loop, OperationTree
 from pypoplar.compiler.control.stackless import Calls, answer
@@ -76,8 +76,7 @@ def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
     if np.isin(bounds, (NEVER, ITSELF)).all():
         whole: Bools = bounds[regions.entry] == ITSELF
         return whole
-    counted = offsets(edges.run_count)
-    length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
+    length = sums_between(edges.first_run, edges.run_count)[edge]
     first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
     return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, workers)
 

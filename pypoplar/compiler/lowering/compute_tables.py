@@ -93,12 +93,13 @@ class ComputeTables:
 
         def words_of(places: Int64s) -> Int64s:
             """A word of every edge, NOTHING where the field has none."""
-            inside = places[edge_codelet, plan.edge_field]
+            inside = places[0][plan.edge_field] if len(places) == 1 else places[edge_codelet, plan.edge_field]
             return np.where(inside != NOTHING, start + inside, NOTHING)
 
         word, extent = words_of(self.shapes.start_word), words_of(self.shapes.extent_word)
-        tile = plan.tile[plan.edge_position]
-        offset = np.where(plan.edge_in_buffer, self.places.buffer[tile], 0) + plan.edge_offset
+        offset = plan.edge_offset
+        if bool(plan.edge_in_buffer.any()):
+            offset = np.where(plan.edge_in_buffer, self.places.buffer[plan.tile[plan.edge_position]], 0) + offset
         offset = np.where(plan.edge_length > 0, offset, 0)
         listed = self.shapes.is_list[edge_codelet, plan.edge_field]
         edge_words[word[~listed]] = offset[~listed]
