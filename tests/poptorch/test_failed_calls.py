@@ -2,6 +2,7 @@
 
 import copy
 import signal
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -213,6 +214,24 @@ def test_what_interrupts_the_undoing_leaves_it_to_the_next_use(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             training(*batch(1))
     assert same(before, everything(model, training, optimizer))
+
+
+def test_what_interrupts_the_undoing_leaves_it_to_who_looks_at_the_optimisers_states(monkeypatch):
+    """Nobody has looked before: what the device has is read, and that is what the call that failed has left there."""
+    seen = []
+    for fails in (False, True):
+        model = Watched()
+        optimizer = adam(model)
+        training = poptorch.trainingModel(model, options(), optimizer)
+        training(*batch(0))
+        if fails:
+            model.fail_in(3)
+            with monkeypatch.context() as changed:
+                changed.setattr("pypoplar.engine.checkpoint.Checkpoint.put_back", Mock(side_effect=KeyboardInterrupt))
+                with pytest.raises(KeyboardInterrupt):
+                    training(*batch(1))
+        seen.append({name: dict(optimizer.state[parameter]) for name, parameter in model.named_parameters()})
+    assert same(*seen)
 
 
 def test_an_inference_model_that_fails_keeps_running_statistics_and_random_numbers():

@@ -10,7 +10,7 @@ from line_model import Line, batch
 from torch import nn
 
 from pypoplar import poptorch
-from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.errors import InvalidOption, MissingFeature, PoplarTypeError
 from pypoplar.poptorch.update.host_state import HostState
 
 
@@ -128,6 +128,7 @@ def test_steps_on_the_host_go_on_on_the_device():
     training(*batch(2))
     pytorch_steps(other, theirs, range(3))
     same(model, other)
+    assert [float(state["step"]) for state in optimizer.state_dict()["state"].values()] == [3.0, 3.0]
 
 
 def test_states_of_poptorchs_optimisers_are_named():
@@ -190,6 +191,37 @@ def test_numbers_change_without_compilation_where_they_are_variable(caplog):
     groups = [{"params": model.layer.parameters()}, {"params": [model.unused]}]
     with pytest.raises(InvalidOption, match="compiled for 1 groups of parameters"):
         training.setOptimizer(poptorch.optim.SGD(groups, **make))
+
+
+def test_a_number_that_is_none_is_refused_by_its_name():
+    model = Line()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for wrong in ("0.1", True, [0.1], torch.ones(2)):
+        optimizer.param_groups[0]["lr"] = wrong
+        with pytest.raises(PoplarTypeError, match="SGD, parameter group 0: lr is a number, got "):
+            poptorch.trainingModel(model, optimizer=optimizer)(*batch(0))
+
+
+def test_a_parameter_that_changes_its_group_on_the_host_is_told(caplog):
+    model = Line()
+    groups = [{"params": [parameter]} for parameter in model.parameters()]
+    optimizer = torch.optim.SGD(groups, lr=0.1)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    assert not [record for record in caplog.records if "changed on the host" in record.message]
+    for group, parameter in zip(optimizer.param_groups, reversed(list(model.parameters())), strict=True):
+        group["params"] = [parameter]
+    training(*batch(1))
+    assert [record for record in caplog.records if "SGD: param_groups changed on the host" in record.message]
+
+
+def test_states_join_other_dictionaries_from_either_side():
+    model = Line()
+    optimizer = adam(model)
+    poptorch.trainingModel(model, optimizer=optimizer)(*batch(0))
+    for joined in (optimizer.state | {"mine": {}}, {"mine": {}} | optimizer.state):
+        assert set(joined) == {"mine", *model.parameters()}
+        assert all(joined[parameter]["exp_avg"].any() for parameter in model.parameters())
 
 
 def test_losses_of_halves_are_scaled_and_gradients_not_lost():

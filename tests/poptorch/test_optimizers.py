@@ -186,6 +186,12 @@ def test_attributes_are_checked_when_they_are_set():
     assert optimizer.loss_scaling == 1024.0
 
 
+def test_lamb_has_poptorchs_defaults():
+    defaults = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-2, "max_weight_norm": 65500.0}
+    (group,) = LAMB(parameters()).param_groups
+    assert {name: group[name] for name in defaults} == defaults
+
+
 def test_what_is_not_given_is_constant():
     attributes = SGD(parameters(), 0.1, loss_scaling=2.0).variable_attrs
     assert not attributes.isConstant("lr")

@@ -9,7 +9,9 @@ from law_examples import examples
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.popops.expr import PlaceHolder
 from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.element_update import plus
 from pypoplar.types import HALF
 from tests.helpers.update_rig import UpdateRig, parameters, steps_alike
 
@@ -49,6 +51,13 @@ def optim(kind, **chosen):
 
 def pytorchs(kind, **chosen):
     return lambda parameters: getattr(torch.optim, kind)(parameters, **chosen)
+
+
+def test_a_decay_that_is_the_constant_0_is_not_computed():
+    gradient, weight = PlaceHolder(1), PlaceHolder(2)
+    assert plus(gradient, 0.0, weight) is gradient
+    for number in (1.0, -1.0, PlaceHolder(3)):
+        assert plus(gradient, number, weight) is not gradient
 
 
 @pytest.mark.parametrize("correction", [True, False])
