@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.groups import opens
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
 from pypoplar.report.line_profile import (
     CodeletText,
@@ -227,7 +228,12 @@ def _variables(random: np.random.Generator, count: int, steps: int, tiles: int, 
     lives = np.flatnonzero(~always)  # each of the others has one
     first_life = np.concatenate(([0], np.cumsum(~always)))
     sizes = random.integers(1, 500, len(tile)) * 4
-    return LoweredVariables(names, always, first_life, begin[lives], end[lives], first, tile, sizes)
+    order = np.argsort(tile, kind="stable")  # on each tile one behind the other
+    before = np.cumsum(sizes[order]) - sizes[order]
+    offset = np.empty_like(before)
+    begins = np.flatnonzero(opens(tile[order]))
+    offset[order] = before - np.repeat(before[begins], np.diff(np.append(begins, len(tile))))
+    return LoweredVariables(names, always, first_life, begin[lives], end[lives], first, tile, sizes, offset=offset)
 
 
 def _memory(random: np.random.Generator, tiles: int) -> MemoryByTile:

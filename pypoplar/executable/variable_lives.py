@@ -15,8 +15,9 @@ class Lives:
 
     A variable that lives only at times has a range of steps in every program and function in which it lives: variable v those from
     ``first_range[v]`` to ``first_range[v + 1]``, half-open, sorted. A range is empty where only the host uses the variable. Rows
-    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted. There are neither
-    ranges nor rows of variables that no program uses.
+    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted, and of `offset`
+    where it begins in the tile's memory, in which it lies in one piece. There are neither ranges nor rows of variables that no
+    program uses.
     """
 
     always: Bools  # [variables]: constants, and variables whose values are needed from run to run
@@ -26,6 +27,7 @@ class Lives:
     first: Int64s  # [variables + 1]
     tile: Int64s
     bytes: Int64s
+    offset: Int64s
 
     @property
     def begin(self) -> Int64s:

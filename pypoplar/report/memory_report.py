@@ -244,6 +244,29 @@ class Variable:
     made_at: str = ""
 
 
+@frozen
+class PlacedVariable:
+    """A variable in the memory of a tile, given by `LoweredVariables.byAddress`.
+
+    Attributes
+    ----------
+    variable:
+        The variable, with its bytes on the tile.
+    begin:
+        The address of its first byte.
+    end:
+        The address behind its last byte. What lies between the end of one and the beginning of the next is alignment, or
+        the plain fields of vertices, which lie behind the variables and before the exchange buffers.
+    shares:
+        How many others lie on some of these addresses, at other times.
+    """
+
+    variable: Variable
+    begin: int
+    end: int
+    shares: int
+
+
 @frozen(eq=False, repr=False)
 class LoweredVariables(Sequence[Variable]):
     """The variables, when they live and where they lie, given by `Compilation.loweredVariables`: a sequence of `Variable`.
@@ -272,6 +295,8 @@ class LoweredVariables(Sequence[Variable]):
         [rows] What the variable takes there.
     made_at:
         Lines of the user's code that made them, ``file:line`` or empty; no entries where they are not known.
+    offset:
+        [rows] The address in the tile's memory at which the variable begins there; no entries where they are not known.
     """
 
     names: tuple[str, ...] = ()
@@ -283,6 +308,7 @@ class LoweredVariables(Sequence[Variable]):
     tile: Int64s = field(factory=nothing)
     bytes: Int64s = field(factory=nothing)
     made_at: tuple[str, ...] = ()
+    offset: Int64s = field(factory=nothing)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -359,6 +385,31 @@ class LoweredVariables(Sequence[Variable]):
         rows = np.flatnonzero(self.tile == tile)
         owner = self.owner()[rows]
         return tuple(self._variable(int(variable), int(size)) for variable, size in zip(owner, self.bytes[rows], strict=True))
+
+    def byAddress(self, tile: int) -> tuple[PlacedVariable, ...]:
+        """What lies where in a tile's memory, as far as the report says.
+
+        Parameters
+        ----------
+        tile:
+            Its number among those of all IPUs.
+
+        Returns
+        -------
+        tuple[PlacedVariable, ...]
+            In the order of their addresses; none where addresses are not known, as in older profiles.
+        """
+        if not len(self.offset):
+            return ()
+        rows = np.flatnonzero((self.tile == tile) & (self.bytes > 0))
+        rows = rows[np.argsort(self.offset[rows], kind="stable")]
+        begin, end, owner = self.offset[rows], self.offset[rows] + self.bytes[rows], self.owner()[rows]
+        ended = np.searchsorted(np.sort(end), begin, "right")  # others that end before it begins
+        shares = np.searchsorted(begin, end) - ended - 1  # of those that begin before its end
+        return tuple(
+            PlacedVariable(self._variable(int(variable), int(last - first)), int(first), int(last), int(shared))
+            for variable, first, last, shared in zip(owner, begin, end, shares, strict=True)
+        )
 
 
 @frozen(eq=False)

@@ -2,14 +2,28 @@
 
 import numpy as np
 import pytest
+from attrs import evolve
 from engine_builder import Bench, tiny
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pypoplar import FLOAT, HALF, Engine, Input, Output, Target, Vertex
+from pypoplar import FLOAT, HALF, INT, Engine, Input, Output, Target, Vector, Vertex
 from pypoplar.presets import TIMINGS
 from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.report.memory_report import LoweredVariables
 from pypoplar.report.notebook_tables import machine
 from pypoplar.report.page.summary_data import summary_data
 from pypoplar.report.text.summary import summary
+
+
+class Total(Vertex):
+    x: Input[Vector[INT]]
+    total: Output[INT]
+
+    def compute(self):
+        self.total = 0
+        for value in self.x:
+            self.total = self.total + value
 
 
 class Sum(Vertex):
@@ -126,3 +140,50 @@ def test_exchange_buffers_live_while_their_compute_set_is_executed():
     sizes = [step.notAlwaysLiveMemory.bytes for step in compilation.livenessProgramSteps]
     assert sizes == [0, buffer.size, buffer.size]  # copy, exchange, compute
     assert compilation.tiles[7].memory.notAlwaysLiveBytes == buffer.size > 0
+
+
+def test_variables_by_address_lie_apart_or_live_at_other_times():
+    bench = Bench(tiny())
+    x = bench.variable("x", np.zeros(6), 2)
+    parts = [bench.graph.addVariable(FLOAT, [size], f"part{size}") for size in (3, 5)]
+    for part in parts:
+        bench.graph.setTileMapping(part, 2)
+    copies = [step for part in parts for step in (Copy(x[: len(part)], part), Copy(part, x[: len(part)]))]
+    variables = Engine(bench.graph, Sequence(*copies)).getReport().compilation.loweredVariables
+    placed = variables.byAddress(2)
+    assert [(one.variable.name, one.begin, one.end, one.shares) for one in placed] == [
+        ("x", 0, 24, 0),
+        ("part3", 24, 36, 1),
+        ("part5", 24, 44, 1),
+    ]
+    assert variables.byAddress(3) == ()
+    assert evolve(variables, offset=np.zeros(0, np.int64)).byAddress(2) == ()
+
+
+def test_exchange_buffers_lie_behind_the_variables_of_their_tile():
+    bench = Bench(tiny())
+    x, y = bench.variable("x", np.zeros(4, int), [1, 2, 3, 4]), bench.variable("y", [0], 2)
+    compute_set = bench.graph.addComputeSet("sum")
+    bench.vertex(compute_set, Total, 2, x=x, total=y[0])
+    report = Engine(bench.graph, Execute(compute_set)).getReport()
+    placed = report.compilation.loweredVariables.byAddress(2)
+    *before, buffer = placed
+    assert buffer.variable.name == "exchange buffer of sum"
+    assert buffer.begin >= max(one.end for one in before) > 0
+    assert {one.shares for one in placed} == {0}
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=9))
+def test_how_many_share_addresses_is_how_many_overlap(places):
+    count = len(places)
+    rows = np.arange(count + 1)
+    begin, size = np.array(places, np.int64).reshape(-1, 2).T.copy()
+    tiles = np.zeros(count, np.int64)
+    names = tuple(map(str, range(count)))
+    nothing = np.zeros(0, np.int64)
+    variables = LoweredVariables(
+        names, np.zeros(count, bool), np.zeros(count + 1, np.int64), nothing, nothing, rows, tiles, size, (), begin
+    )
+    for one in variables.byAddress(0):
+        others = [other for other in variables.byAddress(0) if other.variable.name != one.variable.name]
+        assert one.shares == sum(other.begin < one.end and one.begin < other.end for other in others)

@@ -106,10 +106,11 @@ def test_profiles_from_before_hints_about_loops_know_none_nor_the_hosts_link(ver
     assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
 
 
-def test_times_of_tiles_in_older_profiles_are_all_means(any_older, tmp_path):
+def test_times_of_tiles_in_older_profiles_are_all_means_and_addresses_not_known(any_older, tmp_path):
     report = pva.openReport(any_older)
     trace = report.execution.trace
     assert (trace.recorded, len(trace.tiles), trace.unrecorded) == (0, 0, 0)
+    assert report.compilation.loweredVariables.byAddress(0) == ()
     pva.save_report(report, tmp_path / "again.pop")
     assert differences(report, pva.openReport(tmp_path / "again.pop")) == []
 

@@ -18,10 +18,12 @@ def make_lives(liveness: Liveness, marks: Int64s, homes: Homes) -> Lives:
     return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
 
 
-def bytes_by_tile(homes: Homes, variables: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Rows of each variable, int64 [variables + 1], their tiles, and the bytes of the variable there."""
+def bytes_by_tile(homes: Homes, variables: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Rows of each variable, int64 [variables + 1], their tiles, the bytes of the variable there, and where it begins."""
     tiles = len(homes.tile_bytes)
     pair, place = np.unique(homes.variable * tiles + homes.tile, return_inverse=True)
     size = np.bincount(place, (homes.end - homes.begin) * homes.width, len(pair)).astype(np.int64)
+    offset = np.full(len(pair), np.iinfo(np.int64).max)
+    np.minimum.at(offset, place, homes.offset)
     first = np.searchsorted(pair, np.arange(variables + 1) * tiles)
-    return first, pair % tiles, size
+    return first, pair % tiles, size, offset

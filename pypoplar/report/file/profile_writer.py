@@ -116,7 +116,9 @@ class ProfileWriter:
         self._places("variable", variables.made_at)
         lives = (variables.life_owner().tolist(), variables.life_begin.tolist(), variables.life_end.tolist())
         self._rows("variable_life", zip(*lives, strict=True))
-        self._rows("variable_tile", zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), strict=True))
+        offset = variables.offset.tolist() if len(variables.offset) else repeat(None)
+        places = zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), offset, strict=False)
+        self._rows("variable_tile", places)
 
     def _execution(self, execution: Execution) -> None:
         trace = execution.trace

@@ -34,8 +34,15 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
         first=np.concatenate((variables.first, variables.first[-1] + np.cumsum(sizes[needed]))),
         tile=np.concatenate((variables.tile, computes.buffer_tile)),
         bytes=np.concatenate((variables.bytes, computes.buffer_bytes)),
+        offset=np.concatenate((variables.offset, _buffer_places(executable)[computes.buffer_tile])),
         made_at=variables.made_at + ("",) * len(buffers) if variables.made_at else (),
     )
+
+
+def _buffer_places(executable: Executable) -> Int64s:
+    """Where exchange buffers begin on each tile: behind variables, plain fields of vertices and what is left empty."""
+    memory = executable.memory
+    return memory.variables + memory.constants + memory.vertex_state + memory.gaps
 
 
 def _executions(executable: Executable) -> tuple[Int64s, Int64s, Int64s]:

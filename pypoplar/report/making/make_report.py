@@ -188,6 +188,7 @@ def _variables(names: tuple[str, ...], made_at: tuple[str, ...], lives: Lives) -
         first=lives.first,
         tile=lives.tile,
         bytes=lives.bytes,
+        offset=lives.offset,
         made_at=made_at,
     )
 

@@ -51,6 +51,7 @@ def variables_data(variables: LoweredVariables, blocks: Blocks) -> dict[str, Any
         "first": blocks.array(variables.first) if placed else None,
         "tile": blocks.array(variables.tile) if placed else None,
         "bytes": blocks.array(variables.bytes) if placed else None,
+        "offset": blocks.array(variables.offset) if placed and len(variables.offset) else None,
     }
 
 

@@ -119,7 +119,7 @@ REPORT = PageKind[Report](
             "memory",
             ("memory", "target", "variables"),
             "bytes by tile: by category, always live and not, total; the limit of a tile; the variables of the tile that you"
-            " select",
+            " select, by size and by address",
         ),
         PageView(
             "liveness",

@@ -401,6 +401,36 @@ def recorded_trace():
     return report(work, trace=evolve(events((0, 300), *[(0, 93)] * 29), recorded=10, tiles=tiles))
 
 
+def shared_addresses():
+    """Three variables on tile 1, of which two share addresses at different times, with a gap before them."""
+    placed = variables(("x", True, -1, -1), ("a", False, 0, 1), ("b", False, 1, 2), places=[{1: 20}, {1: 12}, {1: 8}])
+    work = [compute(f"work{step}", step, [1] * 4) for step in range(2)]
+    return report(*work, variables=evolve(placed, offset=np.array([0, 24, 24])))
+
+
+addresses_page = made_page(shared_addresses)
+
+
+def test_memory_by_address_has_a_row_for_what_lies_there_and_for_gaps(window, addresses_page):
+    window.see(addresses_page, "memory")
+    window.run("location.hash = '#memory?tile=1'")
+    window.until("document.querySelector('#panel-memory').innerText.includes('By address on tile 1')")
+    rows = """
+    const table = Array.from(document.querySelectorAll('#panel-memory table')).find((one) => one.innerText.includes('Shared with'));
+    return Array.from(table.querySelectorAll('tbody tr'), (row) => Array.from(row.cells, (cell) => cell.innerText));
+    """
+    assert window.run(rows) == [
+        ["0", "20", "20 B", "x", "always", "0"],
+        ["20", "24", "4 B", "(no variable)", "", "0"],
+        ["24", "36", "12 B", "a", "steps 0 to 0", "1"],
+        ["24", "32", "8 B", "b", "steps 1 to 1", "1"],
+    ]
+    bars = "Array.from(document.querySelectorAll('#panel-memory .plot')).at(-1).data"
+    window.until(bars)
+    drawn = window.run(f"return {bars}[0]")
+    assert (drawn["x"], drawn["width"], drawn["base"], drawn["y"]) == ([10, 30, 28], [20, 12, 8], [0, 0, 1], [2, 1, 1])
+
+
 recorded_page = made_page(recorded_trace)
 
 

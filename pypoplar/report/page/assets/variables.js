@@ -37,6 +37,24 @@ async function readVariables() {
       }
       return rows;
     },
+    // What lies where in a tile's memory: rows with the addresses at which they begin and end; null where that is not known.
+    atAddresses(tile) {
+      if (!read.offset) return null;
+      const rows = [];
+      for (let number = 0, at = 0; number < read.names.length; number++)
+        for (; at < read.first[number + 1]; at++)
+          if (read.tile[at] === tile && read.bytes[at]) {
+            const begin = read.offset[at];
+            const [first, end] = [read.first_life[number], read.first_life[number + 1]];
+            const lives = Array.from({ length: end - first }, (_, one) => [read.life_begin[first + one], read.life_end[first + one]]);
+            rows.push({ ...row(number, read.bytes[at]), begin, end: begin + read.bytes[at], lives });
+          }
+      rows.sort((one, other) => one.begin - other.begin || one.number - other.number);
+      const begins = rows.map((one) => one.begin);
+      const ends = rows.map((one) => one.end).sort((one, other) => one - other);
+      for (const one of rows) one.shares = below(begins, one.end) - below(ends, one.begin + 1) - 1;
+      return rows;
+    },
     atStep(step) {
       const rows = [];
       for (let number = 0; number < read.names.length; number++) {
@@ -58,6 +76,43 @@ async function readVariables() {
     },
   };
 }
+
+// How many of some sorted numbers are less than `limit`.
+function below(sorted, limit) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// What lies at each address of a tile, with what nothing is said to lie at.
+page.addressTable = (caption, rows) => {
+  const told = [];
+  let reached = 0;
+  for (const one of rows) {
+    if (one.begin > reached)
+      told.push({ begin: reached, end: one.begin, bytes: one.begin - reached, name: "(no variable)", life: "", shares: 0, made_at: "" });
+    told.push(one);
+    reached = Math.max(reached, one.end);
+  }
+  return page.table({
+    caption,
+    rows: told,
+    sort: "begin",
+    empty: "no variables",
+    columns: [
+      { name: "begin", label: "From", unit: "count", title: "address of the first byte in the tile's memory" },
+      { name: "end", label: "To", unit: "count", title: "address behind the last byte" },
+      { name: "bytes", label: "Bytes", unit: "bytes" },
+      { name: "name", label: "Variable", unit: "text", link: ({ number }) => (number === undefined ? null : page.address("liveness", { variable: number })) },
+      { name: "life", label: "Lives", unit: "text" },
+      { name: "shares", label: "Shared with", unit: "count", title: "others that lie on some of these addresses at other times" },
+    ],
+  });
+};
 
 page.variableTable = (caption, rows) =>
   page.table({

@@ -4,6 +4,8 @@ const MOST_PLACES = 6000; // tiles that are drawn one by one; beyond it, each pl
 
 const MOST_BARS = 300;
 
+const MOST_RECTANGLES = 3000; // of memory by address
+
 if (page.data.kind === "report") {
   page.view("memory", "Memory", async (panel, parameters) => {
     const memory = page.data.memory;
@@ -30,7 +32,9 @@ if (page.data.kind === "report") {
 
     const figure = page.figure("Bytes of each tile. Select a tile with a click.");
     const detail = page.element("div");
-    panel.append(controls(), figure, detail);
+    const places = page.figure("The selected tile's memory by address: from left to right what lies where, upwards the steps at which it lives.");
+    const listed = page.element("div");
+    panel.append(controls(), figure, detail, places, listed);
     await draw();
     figure.on("plotly_click", (event) => select(event.points[0].x));
     page.zoom(figure);
@@ -172,8 +176,43 @@ if (page.data.kind === "report") {
       describe();
     }
 
+    // Memory by address: a rectangle for each time that a variable lives.
+    async function drawPlaces(tile) {
+      const rows = variables?.tile ? variables.atAddresses(tile) : null;
+      places.hidden = !rows?.length;
+      if (!rows) return listed.replaceChildren(page.notice("Where variables lie in a tile's memory is not known: profile the program again."));
+      listed.replaceChildren(page.addressTable(`By address on tile ${page.format(tile)}`, rows));
+      if (!rows.length) return;
+      const steps = Math.max(1, ...rows.flatMap((one) => one.lives.map(([, end]) => end)));
+      const drawn = rows
+        .flatMap((one) => (one.always || !one.lives.length ? [[one, 0, steps]] : one.lives.map(([begin, end]) => [one, begin, end])))
+        .slice(0, MOST_RECTANGLES);
+      const bars = {
+        type: "bar",
+        x: drawn.map(([one]) => (one.begin + one.end) / 2),
+        width: drawn.map(([one]) => one.bytes),
+        base: drawn.map(([, begin]) => begin),
+        y: drawn.map(([, begin, end]) => end - begin),
+        text: drawn.map(([one]) => one.name),
+        textposition: "none",
+        customdata: drawn.map(([one]) => [one.begin, one.end, one.life]),
+        hovertemplate: "%{text}<br>%{customdata[0]:,} to %{customdata[1]:,}<br>%{customdata[2]}<extra></extra>",
+        marker: {
+          color: drawn.map(([one]) => page.series(one.name.startsWith("exchange buffer") ? 2 : one.always ? 0 : 1)),
+          line: { width: 0.5, color: page.colour("paper") },
+        },
+      };
+      await places.draw([bars], {
+        xaxis: page.axis("address"),
+        yaxis: page.axis("step", { range: [0, steps] }),
+        barmode: "overlay",
+        showlegend: false,
+      });
+    }
+
     function describe() {
       const tile = state.tile;
+      drawPlaces(tile);
       const size = total(tile);
       const facts = categories.map((one) => ({ label: one.label, value: one.bytes[tile], unit: "bytes" }));
       facts.push({ label: "Gaps", value: gaps[tile], unit: "bytes" });
