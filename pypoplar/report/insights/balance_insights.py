@@ -17,6 +17,7 @@ from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles
 MOST = 0.5  # share of what all compute sets could save from which it is one compute set's
 FEW = 0.25  # share of the tiles: where no more than these compute, a tensor is on few of them
 UNEQUAL = 1.5  # by how much the largest vertex is larger than the least where they are not alike
+MANY_SETS = 16  # compute sets that save something: what is divided may be a network, which has more of them then
 
 
 def worst_balance(report: Report) -> Insight | None:
@@ -209,5 +210,7 @@ def unused_tiles(report: Report) -> Insight | None:
             " Vertices that have a thread each take as long with fewer of them on a tile: only dividing them helps, and what each"
             " part does once stays."
         )
+    if sum(of_step.unused > 0 for of_step in savings.steps) >= MANY_SETS:
+        advice += " Where more parts take more compute sets, as in a network that sorts, these take back a part of it."
     link = f"balance?step={step_number(step, execution.steps.index(step))}"
     return Insight("unused_tiles", weigh(share), "Unused tiles", text, advice, link, share)

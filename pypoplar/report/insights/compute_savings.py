@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 from attrs import frozen
@@ -63,13 +64,14 @@ class SlowestWork:
 
     `threads_each` says that its vertices have a thread each, so that fewer of them take as long: only to split them helps. `least`
     is the part of its time that is left when it is divided as finely as it can be, `fixed` the part that each part of a vertex
-    takes, too.
+    takes, too; `vertices` is how many it has, 0 where that is not known.
     """
 
     step: Step
     threads_each: bool
     least: float
     fixed: float
+    vertices: int = 0
 
     @staticmethod
     def of(step: Step, vertices: Sequence[SizedVertices], workers: int, fixed: FixedCosts) -> SlowestWork:
@@ -79,7 +81,17 @@ class SlowestWork:
         each = have_threads_each(step, vertices, workers)
         sizes = [size.most for group in vertices for size in group.sizes]
         pieces = max(sizes) if each and sizes else _pieces(vertices)
-        return SlowestWork(step, each, 1 / max(1, pieces), fixed.of_tile(step, vertices) if each else 0.0)
+        count = sum(group.count for group in vertices)
+        return SlowestWork(step, each, 1 / max(1, pieces), fixed.of_tile(step, vertices), count)
+
+    def without(self, share: float) -> float:
+        """The part of its time that other tiles can take, if it keeps so much of its work.
+
+        Whole vertices are moved, unless they have a thread each; or all are split, and what is fixed stays.
+        """
+        split = (1 - self.fixed) * (1 - max(share, self.least))
+        whole = self.vertices if not self.threads_each else 0
+        return max(split, 1 - ceil(whole * share) / whole) if whole else split
 
 
 def have_threads_each(step: Step, vertices: Sequence[SizedVertices], workers: int) -> bool:
@@ -94,7 +106,8 @@ def have_threads_each(step: Step, vertices: Sequence[SizedVertices], workers: in
 def _savings(work: SlowestWork, used: Bools) -> StepSavings:
     step = work.step
     whole, slowest = float(step.compute_cycles), int(step.cyclesByTile.max())
-    unused = whole * (1 - work.fixed) * (1 - max(float(used.mean()), work.least))
+    unused = whole * work.without(float(used.mean()))
+    fixed = work.fixed if work.threads_each else 0.0
     rest = whole - unused
     part = rest / whole if whole else 0.0
     mean = int(step.cyclesByTile.sum()) / int(used.sum()) * part
@@ -105,7 +118,7 @@ def _savings(work: SlowestWork, used: Bools) -> StepSavings:
     active = step.activeCyclesByTile
     # What is spread evenly leaves as many idle as the mean tile does; a tile whose threads are all busy until the end decides.
     busy = max(int(active.max()) / slowest, step.thread_balance) if len(active) else 1.0
-    threads = rest * (1 - work.fixed) * (1 - busy)
+    threads = rest * (1 - fixed) * (1 - busy)
     return StepSavings(step, unused, balance, alone, threads, rest - threads)
 
 

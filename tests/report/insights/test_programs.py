@@ -664,6 +664,42 @@ def test_vertices_with_a_thread_each_are_told_to_be_divided_not_moved_to_unused_
     assert "only dividing them helps" not in many.advice
 
 
+class Searches(MultiVertex):
+    """Each worker does something once, and has a share of the elements."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        once = math.sin(math.sin(float(worker)))
+        for i in ipu.worker_range(worker, self.x):
+            self.x[i] = self.x[i] * 1.5 + once
+
+
+def test_more_tiles_promise_no_more_than_splitting_a_multi_vertex_gains():
+    def run(lengths):
+        other = Bench(tiny(TILES))
+        engine = other.engine(vectors(other, Searches, FLOAT, lengths), options=OF_LINES)
+        engine.run()
+        return engine.getReport()
+
+    before, after = run({0: [2400], 1: [2400]}), run({tile: [1200] for tile in range(TILES)})
+    (finding,) = (one for one in insights(before) if one.rule == "unused_tiles")
+    cycles = [report.execution.totalCycles.total for report in (before, after)]
+    assert finding.share == pytest.approx(1 - cycles[1] / cycles[0], rel=0.1)
+    assert finding.share < 0.35  # not half, as there are twice as many tiles
+    moved = run({0: [1200] * 2, 1: [1200] * 2})
+    (finding,) = (one for one in insights(moved) if one.rule == "unused_tiles")
+    gain = 1 - cycles[1] / moved.execution.totalCycles.total
+    assert finding.share == pytest.approx(gain, rel=0.1)
+
+
+def test_many_compute_sets_on_few_tiles_may_be_a_network_of_which_there_are_more():
+    for sets, told in ((15, False), (16, True)):
+        other = Bench(tiny(TILES))
+        programs = [vectors(other, Waves, FLOAT, {0: [50] * 12}, f"set{number}") for number in range(sets)]
+        assert ("as in a network that sorts" in found(other, *programs)["unused_tiles"].advice) is told
+
+
 def test_the_dearest_vertex_type_is_the_one_that_tiles_wait_for(bench):
     """Though another one takes more slots, on more threads."""
     slow = vectors(bench, Waves, FLOAT, {tile: [20] for tile in range(TILES)}, "slow")
