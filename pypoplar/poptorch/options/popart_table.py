@@ -29,11 +29,11 @@ MEANINGS = {
 
 REFUSED = {
     "automaticLossScalingSettings.enabled": (False, "a loss scaling that follows the gradients"),
-    "enableDistributedReplicatedGraphs": (False, "replicas of a model"),
-    "enableReplicatedGraphs": (False, "replicas of a model"),
+    "enableDistributedReplicatedGraphs": (False, "replicas that are spread over processes"),
+    "enableReplicatedGraphs": (False, "replicas by this key, but by Options.replicationFactor"),
     "executionPhaseSettings.phases": (0, "phased execution"),
-    "globalReplicaOffset": (0, "replicas of a model"),
-    "globalReplicationFactor": (1, "replicas of a model"),
+    "globalReplicaOffset": (0, "replicas that are spread over processes"),
+    "globalReplicationFactor": (1, "replicas that are spread over processes"),
 }
 """What is missing, beside the value that is fine."""
 
