@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost_engine import CostEngine
 from pypoplar.engine.engine import compileGraph
-from pypoplar.errors import PoplarError
 from pypoplar.options import EngineOptions, Options, OptionValue
 from pypoplar.prediction.prediction import Prediction, prediction_of
 from pypoplar.program.assumptions import Assumption
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from pypoplar.program import Program
     from pypoplar.report.report import Report
 
-FLOPS = "profiler.includeFlopEstimates"
-UNCOUNTED = "operations not counted, as data decide how many"
-OPTIONS: dict[str, OptionValue] = {"pypoplar.run_out_of_memory": True, FLOPS: True}
+OPTIONS: dict[str, OptionValue] = {"pypoplar.run_out_of_memory": True, "profiler.includeFlopEstimates": True}
 """Engine options of predictions, unless they are given otherwise."""
 
 
@@ -98,24 +94,35 @@ def predict(
     (True, 'double/add')
     """
     count = check_count("items", items)
+
+    def compiled(chosen: EngineOptions) -> Executable:
+        return compileGraph(graph, programs, chosen, mode="cost", assumptions=assumptions)
+
+    return prediction_by(compiled, count, program=program, sample=sample, options=options, synthetic_data=synthetic_data)
+
+
+def prediction_by(
+    compiled: Callable[[EngineOptions], Executable],
+    items: int,
+    *,
+    name: str = "",
+    program: int = 0,
+    sample: Samples | None = None,
+    options: Options = None,
+    synthetic_data: bool = False,
+) -> Prediction:
+    """The prediction of one run of what is `compiled` for mode "cost", with the options that predictions have.
+
+    `name` is the report's; the others are those of `predict`.
+    """
     parsed = EngineOptions.parse(options)
     chosen = parsed.changed({name: value for name, value in OPTIONS.items() if name not in dict(parsed.given)})
-    executable = compileGraph(graph, programs, chosen, mode="cost", assumptions=assumptions)
-    report, notes = _counted(executable, chosen, program, sample, optional=FLOPS not in dict(parsed.given))
-    return prediction_of(report, count, synthetic_data=synthetic_data, notes=notes)
+    report = _priced(compiled(chosen), chosen, program, sample, name)
+    return prediction_of(report, items, synthetic_data=synthetic_data)
 
 
-def _counted(
-    executable: Executable, options: EngineOptions, program: int, sample: Samples | None, *, optional: bool
-) -> tuple[Report, tuple[str, ...]]:
-    """The report of a run and notes about it; where they are optional, operations are not counted if data decide how many."""
-    with suppress(*((PoplarError,) if optional else ())):
-        return _priced(executable, options, program, sample), ()
-    return _priced(executable, options.changed({FLOPS: False}), program, sample), (UNCOUNTED,)
-
-
-def _priced(executable: Executable, options: EngineOptions, program: int, sample: Samples | None) -> Report:
-    engine = CostEngine(executable, options=options, sample=sample)
+def _priced(executable: Executable, options: EngineOptions, program: int, sample: Samples | None, name: str) -> Report:
+    engine = CostEngine(executable, options=options, name=name, sample=sample)
     engine.load()
     engine.run(program)
     return engine.getReport()

@@ -166,14 +166,12 @@ class Prediction:
         }
 
 
-def prediction_of(
-    report: Report, items: int = 1, *, peak: float | None = None, synthetic_data: bool = False, notes: tuple[str, ...] = ()
-) -> Prediction:
+def prediction_of(report: Report, items: int = 1, *, peak: float | None = None, synthetic_data: bool = False) -> Prediction:
     """The prediction that a report of one step gives.
 
     `items` is how many items all runs of the report treat together. `peak` are the operations per second that `share_of_peak` is
     of, if not those of the units that the program's operations run on. With `synthetic_data` steps that stream from and to the
-    host are left out. `notes` stand in `validity`.
+    host are left out.
     """
     count = check_count("items", items)
     execution = report.execution
@@ -199,7 +197,7 @@ def prediction_of(
         fullest_tile=fullest,
         does_not_fit=_what_does_not_fit(fullest),
         modules=dearest_modules(execution, report.compilation),
-        validity="; ".join([basis, *((SYNTHETIC,) if synthetic_data else ()), *notes]),
+        validity="; ".join([basis, *((SYNTHETIC,) if synthetic_data else ())]),
         report=report,
     )
 

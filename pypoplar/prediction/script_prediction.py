@@ -22,7 +22,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
 from pypoplar.options import EngineOptions, Options
 from pypoplar.prediction.predicting import predict
-from pypoplar.prediction.prediction import SYNTHETIC, Prediction, prediction_of
+from pypoplar.prediction.prediction import Prediction, prediction_of
 from pypoplar.prediction.sweeps import SweepTable, sweep
 from pypoplar.program import Program
 from pypoplar.target import TargetValue, attribute_of, what_if
@@ -159,8 +159,7 @@ class ScriptWatcher:
         if not self.case.synthetic_data:
             return prediction
         assert prediction.report is not None
-        without = prediction_of(prediction.report, prediction.items, synthetic_data=True)
-        return evolve(without, validity=f"{prediction.validity}; {SYNTHETIC}")
+        return prediction_of(prediction.report, prediction.items, synthetic_data=True)
 
     def _stop(self, predicted: Callable[[], Prediction]) -> None:
         """Predict while all that the script has made is there, and end it."""

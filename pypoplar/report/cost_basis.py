@@ -8,6 +8,8 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from pypoplar.report.plurals import counted
+
 NOT_MODELLED = "not modelled: overlap of compute with exchange or host I/O, the host's own time"
 
 
@@ -59,17 +61,29 @@ class CostBasis:
         What was assumed of control that data decide.
     sampled:
         The vertex types that were priced with data that were drawn.
+    of_ones:
+        Vertex types whose cycles an estimate gives, and whose operations, bytes and lines are those of one vertex on ones: data
+        decide which branches they take.
+    uncounted:
+        Vertex types whose cycles an estimate gives, and whose operations, bytes and lines are not counted, as data decide how many.
     """
 
     assumptions: tuple[AssumedControl, ...] = ()
     sampled: tuple[SampledType, ...] = ()
+    of_ones: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     @property
     def validity(self) -> str:
         """In one line: what was sampled, assumed, and is not modelled."""
         sampled = ", ".join(kind.name for kind in self.sampled) or "nothing"
         assumed = f"{len(self.assumptions)} assumptions" if len(self.assumptions) > 1 else "1 assumption"
-        return f"sampled: {sampled}; assumed: {assumed if self.assumptions else 'nothing'}; {NOT_MODELLED}"
+        said = [f"sampled: {sampled}", f"assumed: {assumed if self.assumptions else 'nothing'}", NOT_MODELLED]
+        if self.of_ones:
+            said.append(f"operations of {counted(len(self.of_ones), 'vertex type')} counted on ones, as data decide their branches")
+        if self.uncounted:
+            said.append(f"operations of {counted(len(self.uncounted), 'vertex type')} not counted, as data decide how many")
+        return "; ".join(said)
 
     def told(self) -> list[str]:
         """As lines."""
@@ -77,6 +91,8 @@ class CostBasis:
         lines += [f"  assumed: {one.text}, {one.share:.1%} of all cycles" for one in self.assumptions]
         for kind in self.sampled:
             lines.append(f"  sampled: {kind.name}, {kind.values}: {kind.least_slots:,} to {kind.most_slots:,} slots")
+        lines += [f"  operations counted on ones: {name}" for name in self.of_ones]
+        lines += [f"  operations not counted: {name}" for name in self.uncounted]
         return lines
 
 
@@ -88,9 +104,13 @@ def cost_text(basis: CostBasis) -> str:
 def read_cost(text: str) -> CostBasis:
     """What `cost_text` wrote; `ValueError` for anything else."""
     tree = json.loads(text)
-    if not isinstance(tree, dict) or set(tree) != {"assumptions", "sampled"}:
-        raise ValueError("expected assumptions and sampled")
-    return CostBasis(_read(tree["assumptions"], AssumedControl), _read(tree["sampled"], SampledType))
+    if not isinstance(tree, dict) or set(tree) != set(CostBasis.__annotations__):
+        raise ValueError(f"expected {', '.join(CostBasis.__annotations__)}")
+    for names in (tree["of_ones"], tree["uncounted"]):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"{names!r} are no names of vertex types")
+    listed = _read(tree["assumptions"], AssumedControl), _read(tree["sampled"], SampledType)
+    return CostBasis(*listed, tuple(tree["of_ones"]), tuple(tree["uncounted"]))
 
 
 def _read(rows: Any, kind: Any) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bytes, Int64s
 from pypoplar.arrays.groups import distinct
-from pypoplar.codelet.ir.deciding_loads import DecidingLoad, deciding_loads
+from pypoplar.codelet.ir.deciding_loads import LOOP, DecidingLoad, deciding_loads
 from pypoplar.engine.cost.vertex_classes import PlainFields, VertexClasses
 from pypoplar.engine.division import divide
 from pypoplar.engine.engine_state import DEFAULT_SEED, EngineState, make_state
@@ -58,6 +59,7 @@ class ClassRuns:
     classes: VertexClasses
     samples: Samples
     _known: dict[int, ClassCost] = field(factory=dict)
+    _counted: dict[int, ClassCost | None] = field(factory=dict)  # of classes that estimates price and data decide
     _examples: _Examples | None = None
 
     def of(self, number: int) -> ClassCost:
@@ -65,6 +67,26 @@ class ClassRuns:
         if number not in self._known:
             self._known[number] = self._found(number)
         return self._known[number]
+
+    def counts_of(self, number: int) -> ClassCost | None:
+        """What a vertex of a class counts beside its cycles, which an estimate gives; None where it is not known.
+
+        Where data decide branches, it is what one vertex counts whose data are ones; of loops whose rounds data decide, and of what
+        faults with ones, nothing is known.
+        """
+        if number in self._known or not self._unsaid(number):
+            return self.of(number)
+        if number not in self._counted:
+            self._counted[number] = self._of_ones(number)
+        return self._counted[number]
+
+    def of_ones(self) -> tuple[str, ...]:
+        """The codelets of which one vertex on ones was counted."""
+        return self._names([number for number, counts in self._counted.items() if counts is not None])
+
+    def uncounted(self) -> tuple[str, ...]:
+        """The codelets of which it is not known what they count."""
+        return self._names([number for number, counts in self._counted.items() if counts is None])
 
     def sampled(self) -> tuple[SampledType, ...]:
         """The codelets that were priced with data that were drawn."""
@@ -78,19 +100,38 @@ class ClassRuns:
                 found.append(SampledType(name, values, least, most))
         return tuple(found)
 
+    def _names(self, numbers: list[int]) -> tuple[str, ...]:
+        return tuple(sorted({self.executable.codelets[int(self.classes.codelet[number])].name for number in numbers}))
+
+    def _unsaid(self, number: int) -> list[DecidingLoad]:
+        """What decides the cost of a class and no sample tells."""
+        codelet = self.executable.codelets[int(self.classes.codelet[number])]
+        given = self.samples.get(codelet.name)
+        return [load for load in deciding_loads(codelet.typed) if not _is_said(load, given)]
+
+    def _of_ones(self, number: int) -> ClassCost | None:
+        if any(load.decides == LOOP for load in self._unsaid(number)):
+            return None
+        with suppress(PoplarError):
+            return self._made_examples().run(number, {}, 0)
+        return None
+
+    def _made_examples(self) -> _Examples:
+        if self._examples is None:
+            self._examples = _Examples.of(self.executable, self.classes)
+        return self._examples
+
     def _found(self, number: int) -> ClassCost:
         codelet = self.executable.codelets[int(self.classes.codelet[number])]
         given = self.samples.get(codelet.name)
-        unsaid = [load for load in deciding_loads(codelet.typed) if not _is_said(load, given)]
+        unsaid = self._unsaid(number)
         if unsaid:
             self._refuse(number, unsaid)
-        if self._examples is None:
-            self._examples = _Examples.of(self.executable, self.classes)
         seeds = SEEDS if given is not None and deciding_loads(codelet.typed) else 1
         costs, faults = [], []
         for seed in range(seeds):
             try:
-                costs.append(self._examples.run(number, given or {}, seed))
+                costs.append(self._made_examples().run(number, given or {}, seed))
             except PoplarError as fault:
                 faults.append(fault)
         if not costs:

@@ -103,7 +103,9 @@ class ComputePrices:
         """[vertices, WORK_WORDS]; flops that were given take the place of those of the code."""
         work = np.zeros((len(vertices), WORK_WORDS), np.int64)
         for number in np.unique(classes):
-            work[classes == number] = self.runs.of(int(number)).work
+            counts = self.runs.counts_of(int(number))
+            if counts is not None:
+                work[classes == number] = counts.work
         if len(self.executable.computes.flops):
             given = self.executable.computes.flops[vertices]
             work[:, Work.FLOPS] = np.where(given != NOTHING, given, work[:, Work.FLOPS])
@@ -141,10 +143,10 @@ class ComputePrices:
             place = int(self.blocks.of_group[groups[computes.group_codelet[groups] == number][0]])
             own = codelet == number
             different, times = np.unique(classes[own], return_counts=True)
-            counts = sum(
-                (int(often) * self.runs.of(int(which)).blocks for which, often in zip(different, times, strict=True)),
-                start=np.zeros(1, np.int64),
-            )
+            counts = np.zeros(1, np.int64)
+            for which, often in zip(different.tolist(), times.tolist(), strict=True):
+                known = self.runs.counts_of(which)
+                counts = counts if known is None else counts + often * known.blocks
             added += [(place + VertexCount.SLOTS, np.array([taken[own].sum()])), (place + VertexCount.BLOCKS, counts)]
         return tuple(added)
 

@@ -91,7 +91,8 @@ class CostState:
         assert self.executable.cost is not None
         texts, whole = self.executable.cost.assumptions, max(self.priced, 1)
         assumptions = (AssumedControl(text, self.assumed.get(number, 0) / whole) for number, text in enumerate(texts))
-        return CostBasis(tuple(assumptions), self.prices.runs.sampled())
+        runs = self.prices.runs
+        return CostBasis(tuple(assumptions), runs.sampled(), runs.of_ones(), runs.uncounted())
 
     def _whole(self, spent: Spent) -> tuple[Int64s, Int64s]:
         """[steps]: executions, in whole numbers, and cycles by which their vertices came later."""
