@@ -232,3 +232,53 @@ def test_of_several_models_one_has_to_be_chosen(run, of_models):
 def test_the_items_of_a_model_are_its_own(run, of_models):
     result = run(MODELS + "training(torch.ones(8, 4))\n", "--items", 3)
     assert (result.exit_code, "the items of a model are those of its batches" in result.stderr) == (1, True)
+
+
+SCRIPT = """
+import argparse
+
+import poptorch
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch", type=int, default=8)
+batch = parser.parse_args().batch
+
+
+class WithLoss(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+
+    def forward(self, x, labels):
+        y = torch.relu(self.layer(x))
+        return y, torch.nn.functional.cross_entropy(y, labels)
+
+
+options = poptorch.Options().deviceIterations(3)
+options.Training.gradientAccumulation(2)
+model = WithLoss()
+training = poptorch.trainingModel(model, options, poptorch.optim.SGD(model.parameters(), lr=0.1))
+for step in range(10):
+    training(torch.ones(6 * batch, 4), torch.zeros(6 * batch, dtype=torch.long))
+    print("never reached")
+"""
+
+
+def test_a_script_of_pytorch_is_predicted_at_its_first_call(run):
+    pytest.importorskip("torch")
+    result = run(SCRIPT, "--synthetic-data", "--", "--batch", 2)
+    assert (result.exit_code, "never reached" in result.stderr) == (0, False), result.output
+    assert "for 12 items" in result.stdout
+    assert "host 0.0%" in result.stdout
+    assert "layer" in result.stdout
+
+
+def test_a_sweep_of_a_script_of_pytorch_goes_over_batches_and_targets(run):
+    pytest.importorskip("torch")
+    result = run(SCRIPT, "--sweep", "batch=1,2", "--target", "clock=1e9", "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [row["failed"] for row in rows] == [None, None]
+    assert [row["result"]["items"] for row in rows] == [6, 12]
+    assert all(row["result"]["step_seconds"] == pytest.approx(row["result"]["step_cycles"] / 1e9) for row in rows)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import torch
 import torch.utils._pytree as pytree
 from torch import fx
+from torch._subclasses import fake_tensor
 from torch.export import ExportedProgram, _trace
 from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
 from torch.export.graph_signature import InputKind as ExportedKind
@@ -20,7 +21,7 @@ from torch.fx.traceback import preserve_node_meta
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
-from pypoplar.poptorch.capture.data_dependence import Answering, depends_on_data, in_calls, in_graph
+from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, depends_on_data, in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
     inference_modes_as_gradient_modes,
@@ -28,8 +29,9 @@ from pypoplar.poptorch.capture.gradient_modes import (
 )
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
+from pypoplar.poptorch.capture.meta_tensors import has_values
 from pypoplar.poptorch.capture.model_blocks import marked, unmarked
-from pypoplar.poptorch.capture.origins import all_users_lines, raised_by_user
+from pypoplar.poptorch.capture.origins import all_users_lines, origin_of, raised_by_user
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
 from pypoplar.poptorch.capture.side_effects import told_side_effects
@@ -44,6 +46,10 @@ _KINDS = {
     ExportedKind.CONSTANT_TENSOR: InputKind.CONSTANT,
     ExportedKind.USER_INPUT: InputKind.ARGUMENT,
 }
+WITHOUT_VALUES = (
+    *EXCEPTIONS,
+    getattr(fake_tensor, "FakeTensorDeviceMismatchError", EXCEPTIONS[0]),
+)  # what calls raise for values that tensors on "meta" do not have
 NOISY = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor", "torch.export", "torch._export")
 
 
@@ -136,6 +142,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
         try:
             with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes():
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
+            _refuse_constants_without_values(module, exported)
             mark_gradient_modes(exported.graph_module)
             problems += [*changed_inputs(exported), *_objects(exported)]
             problems += changes_without_gradients(exported) if training else []
@@ -156,6 +163,20 @@ def _objects(exported: ExportedProgram) -> list[Problem]:
     return [Problem(what, str(spec.target or spec.arg.name)) for spec in specs]
 
 
+def _refuse_constants_without_values(module: torch.nn.Module, exported: ExportedProgram) -> None:
+    """Refuse tensors on "meta" that are constants of the graph: PyTorch cannot go on with it, so nothing else is told."""
+    what = 'is a tensor on "meta", and its values are needed: register_buffer it, or make it on the CPU'
+    placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
+    problems = []
+    for spec in exported.graph_signature.input_specs:
+        value = exported.constants.get(str(spec.target)) if spec.kind is ExportedKind.CONSTANT_TENSOR else None
+        if isinstance(value, torch.Tensor) and not has_values(value):
+            users = [origin_of(user) for user in placeholders[spec.arg.name].users]
+            problems.append(Problem(f"{spec.target} {what}", str(users[0]) if users else ""))
+    if problems:
+        raise CaptureError(f"{type(module).__name__} cannot be predicted as it is:\n{listed(problems)}")
+
+
 def _explain(
     module: torch.nn.Module,
     args: tuple[Any, ...],
@@ -168,7 +189,8 @@ def _explain(
     with unmarked():
         calls = in_calls(module, args, kwargs, whereabouts)
     found = [*problems, *calls.problems]
-    own = calls.raised if calls.raised is not None else failed if raised_by_user(failed) else None
+    raised = None if isinstance(calls.raised, WITHOUT_VALUES) else calls.raised
+    own = raised if raised is not None else failed if raised_by_user(failed) else None
     if own is not None and not isinstance(own, PoplarError):
         if found:
             own.add_note(

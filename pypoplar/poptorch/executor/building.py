@@ -66,11 +66,49 @@ def build(
 
     What was `saved`, or is kept in the cache, is neither lowered nor compiled. `FileLoadError` if another model was saved.
     """
+    stages = CompilationStages(type(module).__name__, settings.engine)
+    model = captured_model(module, args, kwargs, settings, optimizer, stages)
+    joint, device = model.joint, model.device
+    made_for = model_key(joint, settings, model.described(), device.getTarget())
+    if saved is not None and saved.made_for != made_for:
+        raise FileLoadError(
+            "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"
+        )
+    path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
+    found = saved if saved is not None or path is None else kept_model.find(path, made_for)
+    if found is not None and found.interface is not None:
+        logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
+        interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
+    else:
+        graph = new_graph(device, settings.batches.groups.replicas)
+        lowered, update = model.lowered(graph, stages)
+        interface = lowered.interface
+        if found is None:
+            with stages.stage("compiling", own_bar=False) as stage:
+                executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
+                stage.result = counted(executable.counts.vertices, "vertex", "vertices")
+            found = KeptModel(executable, made_for, interface.to_json())
+            if path is not None:
+                kept_model.keep(path, found)
+    with stages.stage("making an engine for"):
+        compiled = CompiledModel(joint, device, settings, interface, found.executable)
+    states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations)
+    return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
+
+
+def captured_model(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    settings: ModelSettings,
+    optimizer: torch.optim.Optimizer | None,
+    stages: CompilationStages,
+) -> CapturedModel:
+    """A module, captured for the first batch of arguments like these, and the chips that it takes."""
     batches = settings.batches
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
-    stages = CompilationStages(type(module).__name__, settings.engine)
     try:
         with stages.stage("capturing") as stage:
             joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
@@ -86,36 +124,11 @@ def build(
     settings.check_replicas(joint, ipus)
     device = make_device(ipus * batches.groups.replicas, settings.chip)
     parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
-    model = _Model(joint, settings, device, optimizer, parameters)
-    made_for = model_key(joint, settings, model.described(), device.getTarget())
-    if saved is not None and saved.made_for != made_for:
-        raise FileLoadError(
-            "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"
-        )
-    path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
-    found = saved if saved is not None or path is None else kept_model.find(path, made_for)
-    if found is not None and found.interface is not None:
-        logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
-        interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
-    else:
-        graph = new_graph(device, batches.groups.replicas)
-        lowered, update = model.lowered(graph, stages)
-        interface = lowered.interface
-        if found is None:
-            with stages.stage("compiling", own_bar=False) as stage:
-                executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
-                stage.result = counted(executable.counts.vertices, "vertex", "vertices")
-            found = KeptModel(executable, made_for, interface.to_json())
-            if path is not None:
-                kept_model.keep(path, found)
-    with stages.stage("making an engine for"):
-        compiled = CompiledModel(joint, device, settings, interface, found.executable)
-    states = None if update is None else HostState(update, compiled.engine, batches.iterations)
-    return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
+    return CapturedModel(joint, settings, device, optimizer, parameters)
 
 
 @frozen(eq=False)
-class _Model:
+class CapturedModel:
     """A captured model with all that its program depends on."""
 
     joint: JointGraph

@@ -45,15 +45,19 @@ class CallArguments:
         return leaves
 
 
-def in_order(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+def in_order(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], devices: tuple[str, ...] = ("cpu",)
+) -> Arguments:
     """The arguments in the order of the module's forward pass, by position where they can be.
 
-    `PoplarTypeError` for what is no tensor of PyTorch, but like one.
+    `PoplarTypeError` for what is no tensor of PyTorch, but like one, and for tensors on other `devices`.
     """
     for leaf in pytree.tree_leaves((args, kwargs)):
         if isinstance(leaf, np.ndarray):
             raise PoplarTypeError(f"a model takes tensors of PyTorch, got an array of NumPy, {leaf.shape}: call torch.from_numpy")
-        if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or leaf.is_quantized or leaf.device.type != "cpu"):
+        if not isinstance(leaf, torch.Tensor):
+            continue
+        if leaf.layout is not torch.strided or leaf.is_quantized or leaf.device.type not in devices:
             raise PoplarTypeError(f"a model takes dense tensors on the CPU, got one of {leaf.layout} on {leaf.device}")
     try:
         bound = inspect.signature(module.forward).bind(*args, **kwargs)

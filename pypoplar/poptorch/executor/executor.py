@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 
+from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, UnknownHandle
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
@@ -19,11 +20,14 @@ from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
+from pypoplar.poptorch.executor.model_prediction import predicted
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.user_log import logger
+from pypoplar.prediction.prediction import Prediction
+from pypoplar.program.assumptions import Assumption
 from pypoplar.report.report import Report
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
@@ -157,6 +161,42 @@ class PoplarExecutor:
             logger.warning("compile(): the model is compiled already, and stays as it is")
             return
         self._compile(args, kwargs, None)
+
+    def predict(
+        self, *args: Any, sample: Samples | None = None, assumptions: Iterable[Assumption] = (), **kwargs: Any
+    ) -> Prediction:
+        """Find what a call would cost, without running it: nothing is loaded, and model and module stay as they are.
+
+        Tensors of the device "meta", which have no elements, do for the module and for arguments, so that weights need not fit
+        the host. Where the model does not fit the IPU, it is priced all the same, and `Prediction.does_not_fit` says so.
+
+        Parameters
+        ----------
+        args, kwargs:
+            Arguments of a call, of which shapes and types count. The rows of the first of them are the call's items.
+        sample, assumptions:
+            As of `Engine`, for codelets and control that data decide.
+
+        Returns
+        -------
+        Prediction
+            Items in a second, and where the time goes.
+
+        Raises
+        ------
+        CaptureError
+            For a module that cannot become a graph.
+        UnsupportedOperation
+            For operations that are not there.
+        ControlProgramError
+            Where data decide what it costs, and nobody has said which.
+        PoplarRuntimeError
+            If the model was destroyed.
+        """
+        if self._destroyed:
+            raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
+        args, kwargs = in_order(self._module, args, kwargs, devices=("cpu", "meta"))
+        return predicted(self._module, args, kwargs, self._settings, self._optimizer, sample, assumptions)
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
         if self._destroyed:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Any
 
-import numpy as np
 import torch
 from attrs import frozen
 
@@ -209,7 +208,7 @@ class DeviceOptimizer:
     def _state(self, kind: StateKind, parameters: list[TrainedParameter], weight: Tensor) -> Tensor:
         handle = f"{parameters[0].name}/{kind.name}"
         state = self.graph.clone(kind.type, weight, handle)
-        self.graph.setInitialValue(state, np.full(state.shape(), kind.initial, kind.type.dtype))
+        self.graph.setInitialValue(state, kind.initial)  # one number, which the host has once
         self.graph.createHostRead(handle, state)
         self.graph.createHostWrite(handle, state)
         named = tuple((one.name, tuple(one.weight.shape())) for one in parameters)
