@@ -32,6 +32,7 @@ ROWS = (
     "reductions",
     "copies",
     "many_ipus",
+    "replicas",
     "startup",
     "memory",
     "profiling",
