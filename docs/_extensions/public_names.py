@@ -44,6 +44,8 @@ OTHERS = (
     "torch",
     "logging",
     "datetime",
+    "concurrent",
+    "plotly",
 )
 
 
