@@ -177,8 +177,6 @@ class _Leader:
 
     def _lies_alike(self, shift: IpuShift, ipu: int, homes: Homes, survey: Survey) -> bool:
         """Whether what is touched there has such homes as here, of which those on other IPUs may lie anywhere."""
-        if bool((self.first_home + shift.homes < 0).any()):
-            return False
         if bool((self.first_home + self.home_count + shift.homes > len(homes.begin)).any()):
             return False
         here = self._touched(self.share.ipu, self.itself(), homes, survey)
@@ -194,9 +192,7 @@ class _Leader:
         inside = (tile >= 0) & (tile < self.share.per_ipu)
         offset = homes.offset[home] + (begin - homes.begin[home]) * homes.width[home]
         return (
-            begin - by,
             np.minimum(homes.end[home], high + by) - by,
-            homes.width[home],
             survey.constant[home],
             np.where(inside, tile, NOTHING),
             np.where(inside, offset, NOTHING),

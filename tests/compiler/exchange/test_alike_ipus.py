@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
+from passes_builder import Builder, FieldStandIn, all_used
 
 from pypoplar import FLOAT, HALF, Graph, Input, IPUModel, Output, Vector, VectorList, Vertex, compileGraph, concat
 from pypoplar.compiler.exchange import compute_set_plan
-from pypoplar.compiler.exchange.compute_set_edges import Edges
+from pypoplar.compiler.exchange.alike_ipus import find_alike
+from pypoplar.compiler.exchange.compute_set_edges import Edges, select_edges
+from pypoplar.compiler.exchange.graph_index import survey_graph
+from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.program import Execute, Sequence
 
 TILES = 4  # of an IPU
@@ -244,3 +248,73 @@ def test_outputs_that_lie_on_another_ipu_keep_what_they_held():
     once = compiled(graph, program)
     with patch.object(compute_set_plan, "find_alike", lambda *_: None):
         assert compiled(graph, program) == once
+
+
+def are_alike(*ipus: Any) -> bool:
+    """Whether two IPUs of two tiles are, each with a vertex on its first tile; `ipus` say what that reads, by a builder."""
+    builder = Builder(tiles=4)
+    codelet = builder.codelet("Reader", FieldStandIn("one"), FieldStandIn("two"))
+    compute_set = builder.compute_set()
+    for ipu, reads in enumerate(ipus):
+        one, two = reads(builder)
+        builder.vertex(compute_set, codelet, 2 * ipu, {"one": one, "two": two})
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    survey = survey_graph(graph, homes, ipus=2)
+    return find_alike(graph, select_edges(graph, survey, 0), homes, survey) is not None
+
+
+def reading(one: list[int], two: list[int], *, order: str = "one two", constant: bool = False) -> Any:
+    """What reads two variables, each of whose elements lies on one of these tiles; `order` is that in which they are made."""
+
+    def made(builder: Builder) -> tuple[Any, Any]:
+        found = {}
+        for name in order.split():
+            tiles = {"one": one, "two": two}.get(name, one)
+            found[name] = builder.variable(len(tiles), tiles, constant=constant and name == "one")
+        return found["one"], found["two"]
+
+    return made
+
+
+def test_ipus_are_alike_that_read_variables_which_lie_alike():
+    assert are_alike(reading([0, 1, 1], [0]), reading([2, 3, 3], [2]))
+
+
+def test_where_what_is_read_lies_on_other_ipus_is_left_open():
+    assert are_alike(reading([2, 3, 3], [2]), reading([1, 0, 0], [1]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(reading([0, 1], [0]), reading([2, 3], [3]), id="on another tile"),
+        pytest.param(reading([0, 1], [0]), reading([2, 3], [0]), id="on another IPU"),
+        pytest.param(reading([0, 1], [0]), reading([2, 3], [2], order="two one"), id="at another place of a tile"),
+        pytest.param(reading([2], [2]), reading([0], [0], order="two one"), id="in another order"),
+        pytest.param(reading([2], [2]), reading([0], [0], order="one between two"), id="not side by side"),
+        pytest.param(reading([2], [2], order="one between two"), reading([0], [0], order="two between one"), id="the other way"),
+        pytest.param(reading([2], [2, 3]), reading([0], [0, 0]), id="in fewer pieces"),
+        pytest.param(reading([2, 2, 3], [2]), reading([0, 1, 1], [0]), id="cut elsewhere"),
+        pytest.param(reading([0, 1], [0]), reading([2, 3], [2], constant=True), id="constant"),
+        pytest.param(reading([0, 1], [0]), reading([2, 3], [2, 2]), id="longer"),
+    ],
+)
+def test_ipus_are_not_alike_if_something_that_is_read_lies(first, second):
+    assert not are_alike(first, second)
+
+
+def test_ipus_are_not_alike_if_a_variable_is_read_at_other_distances():
+    builder_of = []
+
+    def parts(first: int, second: int) -> Any:
+        def made(builder: Builder) -> tuple[Any, Any]:
+            if not builder_of or builder_of[0] is not builder:
+                builder_of[:] = [builder, builder.variable(8, [2] * 4 + [0] * 4)]
+            ids = builder_of[1]
+            return ids[first : first + 2], ids[second : second + 1]
+
+        return made
+
+    assert are_alike(parts(0, 3), parts(4, 7))
+    assert not are_alike(parts(0, 3), parts(4, 6))
