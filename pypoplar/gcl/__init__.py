@@ -2,7 +2,8 @@
 
 from typing import NoReturn
 
-from pypoplar.errors import MissingMember, PoplarAttributeError
+from pypoplar.errors import PoplarAttributeError
+from pypoplar.gcl.balanced_reorder import CollectiveBalancedHostRearrangement, CollectiveBalancedReorder
 from pypoplar.gcl.codelets import addCodelets
 from pypoplar.gcl.collective_operator import CollectiveOperator
 from pypoplar.gcl.collectives import (
@@ -17,41 +18,37 @@ from pypoplar.gcl.collectives import (
     reduceScatterToDestinationCrossReplica,
 )
 from pypoplar.gcl.comm_group import CommGroup, CommGroupType
+from pypoplar.gcl.tile_allocation import getMinIoTiles, perIPUTiles
+from pypoplar.gcl.within_replica import Chunk, Chunks, allGatherWithinReplica, allReduceWithinReplica, reduceScatterWithinReplica
 from pypoplar.spelling import nearest
 
 __all__ = [
+    "Chunk",
+    "Chunks",
+    "CollectiveBalancedHostRearrangement",
+    "CollectiveBalancedReorder",
     "CollectiveOperator",
     "CommGroup",
     "CommGroupType",
     "addCodelets",
     "allGatherCrossReplica",
     "allGatherToDestinationCrossReplica",
+    "allGatherWithinReplica",
     "allReduceCrossReplica",
     "allReduceInPlaceCrossReplica",
     "allReduceToDestinationCrossReplica",
+    "allReduceWithinReplica",
     "allToAllCrossReplica",
     "broadcastCrossReplica",
-    "reduceScatterCrossReplica",
-    "reduceScatterToDestinationCrossReplica",
-]
-
-ABSENT = (
-    "Chunk",
-    "Chunks",
-    "CollectiveBalancedHostRearrangement",
-    "CollectiveBalancedReorder",
-    "allGatherWithinReplica",
-    "allReduceWithinReplica",
     "getMinIoTiles",
     "perIPUTiles",
+    "reduceScatterCrossReplica",
+    "reduceScatterToDestinationCrossReplica",
     "reduceScatterWithinReplica",
-)
-"""What GCL has and pypoplar does not have yet."""
+]
 
 
 def __getattr__(name: str) -> NoReturn:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ABSENT:
-        raise MissingMember(f"GCL has {name}, and pypoplar.gcl does not have it yet; docs/not-there-yet.md lists what is missing")
     raise PoplarAttributeError(f"pypoplar.gcl has no {name!r}{nearest(name, __all__)}")
