@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import torch
 import torch.utils._pytree as pytree
 from torch import fx
-from torch._subclasses import fake_tensor
+from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
 from torch.export import ExportedProgram, _trace
 from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
 from torch.export.graph_signature import InputKind as ExportedKind
@@ -48,7 +48,7 @@ _KINDS = {
 }
 WITHOUT_VALUES = (
     *EXCEPTIONS,
-    getattr(fake_tensor, "FakeTensorDeviceMismatchError", EXCEPTIONS[0]),
+    FakeTensorDeviceMismatchError,
 )  # what calls raise for values that tensors on "meta" do not have
 NOISY = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor", "torch.export", "torch._export")
 

@@ -172,10 +172,12 @@ class PoplarExecutor:
 
         Parameters
         ----------
-        args, kwargs:
+        args:
             Arguments of a call, of which shapes and types count. The rows of the first of them are the call's items.
         sample, assumptions:
             As of `Engine`, for codelets and control that data decide.
+        kwargs:
+            Further arguments of the call, by name.
 
         Returns
         -------
