@@ -42,6 +42,7 @@ ROWS = (
     "transformer",
     "torch_models",
     "large_networks",
+    "predictions",
 )
 
 
