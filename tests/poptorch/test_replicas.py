@@ -376,6 +376,25 @@ def test_replicas_of_two_ipus_train_as_one():
     assert_alike(model, other)
 
 
+def test_parameters_and_buffers_of_no_dimension_train_on_replicas():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(2.0))
+            self.register_buffer("total", torch.tensor(0.0))
+
+        def forward(self, x):
+            self.total += x.sum()
+            return poptorch.identity_loss((self.scale * x).sum(), reduction="none")
+
+    model = Scaled()
+    data = (torch.tensor([1.0, 3.0]),)
+    _, optimizer, _ = trained(model, options(2).broadcastBuffers(False), OPTIMIZERS["SGD with momentum"], data, calls=1)
+    assert model.scale.item() == pytest.approx(2.0 - 0.1 * (2.0 + 0.1 * 2.0))
+    assert model.total.item() == 1.0
+    assert optimizer.state[model.scale]["momentum_buffer"].item() == pytest.approx(2.2)
+
+
 def test_the_report_and_the_cycles_are_those_of_the_first_replica():
     training, _, _ = trained(Classifier(), options(2), OPTIMIZERS["SGD"], samples(4))
     engine = training._built.compiled.engine

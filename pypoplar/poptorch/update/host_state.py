@@ -26,7 +26,7 @@ HOLDER = "_device_states"  # the attribute of an optimiser object that says whos
 def of_first_replica(engine: Engine, handle: str) -> Array:
     """What the device has under a handle; of several replicas what the first has."""
     values = engine.readTensor(handle)
-    return values if engine.executable.replicas == 1 else values[0]
+    return values if engine.executable.replicas == 1 else values[0, ...]  # an array, of one element too
 
 
 class HostState:
