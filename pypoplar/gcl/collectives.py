@@ -19,8 +19,7 @@ from pypoplar.poputil.arguments import check_call, check_operands, check_writeab
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.tile_mapping import mapTensorLinearly
-from pypoplar.program import Copy, CrossReplicaCopy, If, Repeat, Sequence
+from pypoplar.program import Copy, CrossReplicaCopy, Repeat, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
@@ -604,13 +603,19 @@ def broadcastCrossReplica(
     call = Collective.of("broadcastCrossReplica", graph, prog, group, debugContext, options)
     (tensor,) = _listed(call, [data])
     result = graph.clone(tensor, f"{call.debug}/result")
-    prog.add(Copy(tensor, result, f"{call.debug}/own"))
     if call.ranks == 1 or tensor.numElements() == 0:
+        prog.add(Copy(tensor, result, f"{call.debug}/own"))
         return result
-    ring, received = call.ring(), graph.addVariable(tensor.elementType(), tensor.shape(), f"{call.debug}/received")
-    mapTensorLinearly(graph, received)
-    follows = ring.number([int(rank > 0) for rank in range(call.ranks)], "follows")
-    step = CrossReplicaCopy(result, received, ring.to_next(), f"{call.debug}/toNext")
-    take = If(follows.reshape([]), Copy(received, result, f"{call.debug}/take"), Sequence())
-    prog.add(Repeat(call.ranks - 1, Sequence([step, take]), call.debug))
+    pair = popops.createSliceableTensor(
+        graph, tensor.elementType(), [2, tensor.numElements()], [0], [1], debugContext=f"{call.debug}/pair"
+    )
+    moved, ring = graph.clone(pair[:1], f"{call.debug}/moved"), call.ring()
+    for own in (pair[0], moved):
+        prog.add(Copy(tensor.flatten(), own.flatten(), f"{call.debug}/own"))
+    follows = ring.number([int(rank > 0) for rank in range(call.ranks)], "follows")  # whether it takes what has come, or its own
+    step = Sequence([CrossReplicaCopy(moved, pair[1:], ring.to_next(), f"{call.debug}/toNext")])
+    taken = popops.dynamicSlice(graph, pair, follows, [0], [1], step, f"{call.debug}/take")
+    step.add(Copy(taken, moved, f"{call.debug}/take"))
+    prog.add(Repeat(call.ranks - 1, step, call.debug))
+    prog.add(Copy(moved.flatten(), result.flatten(), f"{call.debug}/rearrange"))
     return result

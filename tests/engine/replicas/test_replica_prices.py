@@ -75,16 +75,43 @@ def test_the_profile_of_every_replica_is_that_of_a_run(tmp_path_factory, timing,
     alike(engine, cost, replicas, tmp_path_factory.mktemp("profiles"))
 
 
-@pytest.mark.parametrize("method", ["clockwise_ring", "bidirectional_ring_pair", "broadcast"])
+def scattered(graph, x, prog, group, options):
+    return gcl.reduceScatterCrossReplica(graph, x, CollectiveOperator.ADD, prog, group, options=options)
+
+
+def reduced(graph, x, prog, group, options):
+    return gcl.allReduceCrossReplica(graph, x, CollectiveOperator.ADD, prog, group, options=options)
+
+
+def gathered(graph, x, prog, group, options):
+    return gcl.allGatherCrossReplica(graph, x, prog, group, options=options)
+
+
+def broadcast(graph, x, prog, group, options):
+    return gcl.broadcastCrossReplica(graph, x, prog, group, options=options)
+
+
+@pytest.mark.parametrize(
+    ("collective", "method"),
+    [
+        (reduced, "clockwise_ring"),
+        (reduced, "bidirectional_ring_pair"),
+        (reduced, "meet_in_middle_ring"),
+        (reduced, "broadcast"),
+        (scattered, "meet_in_middle_ring"),
+        (gathered, "meet_in_middle_ring"),
+        (broadcast, "auto"),
+    ],
+)
 @pytest.mark.parametrize("group", [None, CommGroup(CommGroupType.ORTHOGONAL, 2)])
-def test_collectives_cost_what_they_cost_in_a_run(tmp_path, method, group):
+def test_collectives_cost_what_they_cost_in_a_run(tmp_path, collective, method, group):
     device = tiny(3, ipus=4)
     graph, prog = Graph(device, 4), Sequence()
     gcl.addCodelets(graph)
     x = graph.addVariable(FLOAT, [23], "x")
     poputil.mapTensorLinearly(graph, x, 1, 4)
     graph.setInitialValue(x, np.arange(23, dtype=np.float32))
-    gcl.allReduceCrossReplica(graph, x, CollectiveOperator.ADD, prog, group, options={"method": method})
+    collective(graph, x, prog, group, {"method": method})
     program = Repeat(1000, prog)
     engine, cost = Engine(graph, program), Engine(graph, program, mode="cost")
     for one in (engine, cost):
