@@ -1,4 +1,7 @@
-"""Parts that the networks of several tutorials have: layers, each with a forward and a backward pass, and the loss."""
+"""Parts that the networks of several tutorials have: layers, each with a forward and a backward pass, and the loss.
+
+PARAMETERS and KEPT name a layer's attributes: what is trained, and what its forward pass keeps for the backward pass.
+"""
 
 from pypoplar import FLOAT, UNSIGNED_INT, Graph, IPUModel, poplin, popnn, popops, poputil
 
@@ -33,6 +36,8 @@ class Shared:
 class NonLinearity:
     """A function of each element."""
 
+    KEPT = ("kept",)
+
     def __init__(self, shared, type, name):
         self.shared, self.type, self.name = shared, type, name
 
@@ -48,6 +53,8 @@ class NonLinearity:
 class Linear:
     """x W + b for rows x; the elements of a sample of several dimensions are a row."""
 
+    PARAMETERS, KEPT = ("weights", "biases"), ("x",)
+
     def __init__(self, shared, name, rows, inputs, outputs):
         self.shared, self.name = shared, name
         graph, type, plans = shared.graph, shared.type, shared.plans
@@ -56,12 +63,17 @@ class Linear:
         self.weights = shared.parameters.add(f"{name}/weights", weights)
         self.biases = None
 
+    def add_biases(self, y):
+        """Biases that lie where they are added to y, what the layer computes."""
+        name = f"{self.name}/biases"
+        self.biases = self.shared.parameters.add(name, poplin.createBiases(self.shared.graph, y, name))
+
     def forward(self, x, prog):
         graph, name = self.shared.graph, f"{self.name}/forward"
         self.shape, self.x = x.shape(), x.flatten(1, x.rank())
         y = poplin.matMul(graph, self.x, self.weights, prog, name, {}, self.shared.plans)
         if self.biases is None:
-            self.biases = self.shared.parameters.add(f"{self.name}/biases", poplin.createBiases(graph, y, f"{self.name}/biases"))
+            self.add_biases(y)
         popops.addInPlace(graph, y, self.biases.expand([0]), prog, name)
         return y
 

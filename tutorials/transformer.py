@@ -15,6 +15,8 @@ What to look at
   the heads are views of its result. No copy is asked for: the products take operands however they lie.
 - Every norm and every linear layer is a residual branch: what comes out is added to what went in, and the gradient
   goes both ways.
+- Layers are equal but for their parameters. What they do is in the graph once, as functions of `poputil.graphfn`, which
+  each of them calls with copies of what is its own.
 - AdamW is three expressions, given to one `popops.mapInPlace` over all parameters and both of their moments at once:
   one superstep, however many layers there are.
 
@@ -22,7 +24,8 @@ Exercises
 1. `--page` has a view Names. Which part of a layer takes most cycles? Is it compute or exchange?
 2. Keep the optimiser's moments where a second call of `mapInPlace` updates each parameter by itself. What does it cost?
 3. Use four heads. What changes in the products of attention, and in their cycles?
-4. Let `Embedding` serve the last layer, too, as its weights: what must be added to the gradient?
+4. Build each layer by itself, as a `Residual`. What do functions save, and what do they cost?
+5. Let `Embedding` serve the last layer, too, as its weights: what must be added to the gradient?
 """
 
 import argparse
@@ -36,6 +39,7 @@ from _training import MASKED, Parameters, Trainer, print_prediction, run_epoch
 
 from pypoplar import FLOAT, HALF, FileLoadError, concat, poplin, popnn, popops, poputil, resources
 from pypoplar.popops.expr import Cast, Sqrt, _1, _2, _3, _4, _5, _6
+from pypoplar.poputil import graphfn
 from pypoplar.program import Call, Copy, Sequence
 
 BYTES = 256  # each is a class; byte 0 is no text, and stands for one that is hidden
@@ -144,11 +148,12 @@ class Embedding:
 class LayerNorm:
     """Rows with mean 0 and variance 1, times gamma, plus beta."""
 
+    PARAMETERS, KEPT = ("gamma", "beta"), ("inverse", "whitened")
     EPSILON = 1e-5
 
     def __init__(self, shared, name):
         self.shared, self.name = shared, name
-        for kind in ("gamma", "beta"):
+        for kind in self.PARAMETERS:
             vector = variable(shared.graph, shared.type, [UNITS], f"{name}/{kind}")
             setattr(self, kind, shared.parameters.add(f"{name}/{kind}", vector))
 
@@ -167,15 +172,27 @@ class LayerNorm:
         return popnn.ln.layerNormGradients(graph, self.whitened, gradient, self.inverse, self.gamma, prog, FLOAT, name)
 
 
+class Inner(Linear):
+    """A linear layer of an equal one, which has to have its biases before it is called."""
+
+    def __init__(self, shared, name, rows, inputs, outputs):
+        super().__init__(shared, name, rows, inputs, outputs)
+        shapes = [rows, inputs], [inputs, outputs]
+        self.add_biases(poplin.createMatMulOutput(shared.graph, shared.type, shared.type, *shapes, name, {}, shared.plans))
+
+
 class Attention:
     """Each place of a text takes from all of them, head by head: softmax(Q K^T / sqrt(units of a head)) V."""
+
+    KEPT = ("queries", "keys", "values", "shares")
 
     def __init__(self, shared, name):
         self.shared, self.name = shared, name
         self.scale = (UNITS // HEADS) ** -0.5
         self.texts = shared.batch // TOKENS
-        self.before = Linear(shared, f"{name}/queries", shared.batch, UNITS, 3 * UNITS)
-        self.after = Linear(shared, f"{name}/output", shared.batch, UNITS, UNITS)
+        self.before = Inner(shared, f"{name}/queries", shared.batch, UNITS, 3 * UNITS)
+        self.after = Inner(shared, f"{name}/output", shared.batch, UNITS, UNITS)
+        self.layers = [self.before, self.after]
 
     def forward(self, x, prog):
         name = f"{self.name}/heads/forward"
@@ -219,9 +236,9 @@ class FeedForward:
     def __init__(self, shared, name):
         inner = 4 * UNITS
         self.layers = [
-            Linear(shared, f"{name}/wide", shared.batch, UNITS, inner),
+            Inner(shared, f"{name}/wide", shared.batch, UNITS, inner),
             NonLinearity(shared, popnn.NonLinearityType.GELU, f"{name}/gelu"),
-            Linear(shared, f"{name}/narrow", shared.batch, inner, UNITS),
+            Inner(shared, f"{name}/narrow", shared.batch, inner, UNITS),
         ]
 
     def forward(self, x, prog):
@@ -241,6 +258,7 @@ class Residual:
     def __init__(self, shared, name, part):
         self.shared, self.name, self.part = shared, name, part
         self.norm = LayerNorm(shared, f"{name}/norm")
+        self.layers = [self.part, self.norm]
 
     def forward(self, x, prog):
         y = self.part.forward(self.norm.forward(x, prog), prog)
@@ -251,16 +269,98 @@ class Residual:
         return popops.add(self.shared.graph, gradient, branch, prog, f"{self.name}/residual/backward")
 
 
+class Equal:
+    """What equal layers do: it exists once, as a function for each pass, and they call it with tensors of their own."""
+
+    def __init__(self, shared, name, part):
+        """`part(shared, name)` makes what is between the norm and the sum."""
+        self.graph, self.name, self.functions, self.gradients = shared.graph, name, {}, {}
+        inside = Shared(shared.graph, shared.type, shared.batch, self)  # parameters are added and updated below
+        inside.plans = shared.plans
+        self.layer = Residual(inside, name, part(inside, name))
+        self.parameters, self.kept = self._places(self.layer, "PARAMETERS"), self._places(self.layer, "KEPT")
+
+    def _places(self, layer, kind):
+        """Layers and their attributes that have a parameter, or what is kept, by its name."""
+        places = {f"{layer.name}/{name}".removeprefix(f"{self.name}/"): (layer, name) for name in getattr(layer, kind, ())}
+        for inner in getattr(layer, "layers", ()):
+            places |= self._places(inner, kind)
+        return places
+
+    def add(self, name, value):
+        """A parameter that no call has: those of the calls are made like it."""
+        return value
+
+    def update(self, name, gradient, prog):
+        """Keep the gradient, which is a result of the backward pass."""
+        self.gradients[name.removeprefix(f"{self.name}/")] = gradient
+
+    def forward(self, x, parameters, prog, name):
+        """y, and what is kept."""
+
+        def build(x, *parameters, prog):
+            self._use(self.parameters, parameters)
+            return [self.layer.forward(x, prog), *(getattr(*place) for place in self.kept.values())]
+
+        return self._call(build, [x, *parameters], 1 + len(self.kept), prog, name)
+
+    def backward(self, gradient, parameters, kept, prog, name):
+        """The gradient of x, and those of the parameters."""
+
+        def build(gradient, *own, prog):
+            self._use(self.parameters | self.kept, own)
+            return [self.layer.backward(gradient, prog), *(self.gradients[name] for name in self.parameters)]
+
+        return self._call(build, [gradient, *parameters, *kept], 1 + len(self.parameters), prog, name)
+
+    def _use(self, places, tensors):
+        for (layer, name), tensor in zip(places.values(), tensors, strict=True):
+            setattr(layer, name, tensor)
+
+    def _call(self, build, operands, count, prog, name):
+        """`count` results of the function that `build` makes, which is built when it is called first."""
+        direction = name.rpartition("/")[2]
+        if direction not in self.functions:
+
+            def body(args, prog):
+                args[len(operands) :] = build(*args[: len(operands)], prog=prog)
+
+            signature = [graphfn.input(operand) for operand in operands] + [graphfn.created()] * count
+            self.functions[direction] = graphfn.VoidFunction(self.graph, signature, body)
+        args = [*operands, *[None] * count]
+        self.functions[direction](args, prog, name)
+        return args[len(operands) :]
+
+
+class Layer:
+    """One of several that are equal: its parameters, and calls of what they do."""
+
+    def __init__(self, shared, name, equal):
+        self.shared, self.name, self.equal, self.parameters = shared, name, equal, {}
+        for path, place in equal.parameters.items():
+            value = shared.graph.clone(getattr(*place), f"{name}/{path}")
+            self.parameters[path] = shared.parameters.add(f"{name}/{path}", value)
+
+    def forward(self, x, prog):
+        y, *self.kept = self.equal.forward(x, self.parameters.values(), prog, f"{self.name}/forward")
+        return y
+
+    def backward(self, gradient, prog):
+        name = f"{self.name}/backward"
+        back, *gradients = self.equal.backward(gradient, self.parameters.values(), self.kept, prog, name)
+        for path, each in zip(self.parameters, gradients, strict=True):
+            self.shared.parameters.update(f"{self.name}/{path}", each, prog)
+        return back
+
+
 def build(type, batch, steps, rate, tiles):
     """The compiled network with its training step and its test program, for so many texts a step."""
     device, graph = new_graph(tiles, popops, poplin, popnn)
     parameters = AdamW(graph, type, rate, 1 / (batch * HIDDEN))
     shared = Shared(graph, type, batch * TOKENS, parameters)  # each byte is a sample
     embedding = Embedding(shared, "embedding")
-    layers = []
-    for layer in range(1, LAYERS + 1):
-        for part, name in ((Attention, f"attention{layer}"), (FeedForward, f"feedforward{layer}")):
-            layers.append(Residual(shared, name, part(shared, name)))
+    kinds = [Equal(shared, "attention", Attention), Equal(shared, "feedforward", FeedForward)]
+    layers = [Layer(shared, f"{kind.name}{number}", kind) for number in range(1, LAYERS + 1) for kind in kinds]
     layers += [LayerNorm(shared, "norm"), Linear(shared, "linear", shared.batch, UNITS, BYTES)]
     loss = CrossEntropy(shared, BYTES)
 
