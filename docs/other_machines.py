@@ -59,7 +59,7 @@ JOBS = (
 NOT_COMPARED = (
     (
         "BERT pre-training on a Cerebras: 2,912 samples/s at batch 512, 4,864 at 1,024, 6,728 at 2,048",
-        "a wafer, whose batches many IPUs would share: predictions have no replicas",
+        "a wafer, whose batches many IPUs would share",
     ),
     (
         "BERT-Large on SambaNova: 4,543 samples/s with 16 tasks, 2,345 with 8",
