@@ -343,7 +343,7 @@ def test_an_executable_of_another_number_of_replicas_is_refused(tmp_path):
     model, (x, labels) = Classifier(), samples(4)
     training = poptorch.trainingModel(model, options(2), torch.optim.SGD(model.parameters(), lr=0.1))
     training.compileAndExport(tmp_path / "two", x, labels, export_model=False)
-    for chosen in (options(4), options(1), options(1, 2)):
+    for chosen in (options(4), options(8).autoRoundNumIPUs(), options(1), options(1, 2), options(2, 3)):
         other = Classifier()
         again = poptorch.trainingModel(other, chosen, torch.optim.SGD(other.parameters(), lr=0.1))
         with pytest.raises(FileLoadError, match="another model, batch, optimizer or options"):

@@ -12,7 +12,7 @@ from torch import fx
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
-from pypoplar.errors import FileLoadError
+from pypoplar.errors import FileLoadError, TensorShapeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
@@ -40,6 +40,7 @@ from pypoplar.program import Sequence
 from pypoplar.report.plurals import counted
 
 TILES = 1472  # of a Bow
+OTHER_MODEL = "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"
 
 
 @frozen(eq=False)
@@ -66,14 +67,17 @@ def build(
 
     What was `saved`, or is kept in the cache, is neither lowered nor compiled. `FileLoadError` if another model was saved.
     """
+    if saved is not None:
+        try:
+            _first_batch(settings, args, kwargs)
+        except TensorShapeError as problem:
+            raise FileLoadError(OTHER_MODEL) from problem
     stages = CompilationStages(type(module).__name__, settings.engine)
     model = captured_model(module, args, kwargs, settings, optimizer, stages)
     joint, device = model.joint, model.device
     made_for = model_key(joint, settings, model.described(), device.getTarget())
     if saved is not None and saved.made_for != made_for:
-        raise FileLoadError(
-            "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"
-        )
+        raise FileLoadError(OTHER_MODEL)
     path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
     found = saved if saved is not None or path is None else kept_model.find(path, made_for)
     if found is not None and found.interface is not None:
@@ -105,10 +109,7 @@ def captured_model(
     stages: CompilationStages,
 ) -> CapturedModel:
     """A module, captured for the first batch of arguments like these, and the chips that it takes."""
-    batches = settings.batches
-    first_args, first_kwargs = pytree.tree_map(
-        lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
-    )
+    first_args, first_kwargs = _first_batch(settings, args, kwargs)
     try:
         with stages.stage("capturing") as stage:
             joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
@@ -122,9 +123,16 @@ def captured_model(
         if ipu >= ipus:
             say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
     settings.check_replicas(joint, ipus)
-    device = make_device(ipus * batches.groups.replicas, settings.chip)
+    device = make_device(ipus * settings.batches.groups.replicas, settings.chip)
     parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
     return CapturedModel(joint, settings, device, optimizer, parameters)
+
+
+def _first_batch(settings: ModelSettings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Arguments of one batch of those of a call; `TensorShapeError` where they cannot be shared out."""
+    return pytree.tree_map(
+        lambda leaf: settings.batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
+    )
 
 
 @frozen(eq=False)
