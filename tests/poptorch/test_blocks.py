@@ -65,6 +65,22 @@ def test_stages_on_several_ipus_train_as_one_ipu_does(strategy):
     assert sum(step.global_exchange_cycles > 0 for step in report.execution.steps) > 3
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_scaling_of_a_loss_reaches_the_ipu_of_a_loss_of_halves(replicas):
+    weights = []
+    for scaling in (1.0, 64.0):
+        torch.manual_seed(0)
+        model = Staged().half()
+        stages = [poptorch.Stage("A", "B").ipu(0), poptorch.Stage("C").ipu(1)]
+        options = poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution(*stages)).replicationFactor(replicas)
+        optimizer = poptorch.optim.SGD(model.parameters(), lr=0.5, loss_scaling=scaling, use_combined_accum=False)
+        x, labels = samples(4)
+        poptorch.trainingModel(model, options, optimizer)(x.half(), labels)
+        weights.append([value.detach().float() for value in model.parameters()])
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+
+
 def inferred(strategy):
     return poptorch.inferenceModel(Staged(), poptorch.Options().setExecutionStrategy(strategy))(samples(2)[0])
 

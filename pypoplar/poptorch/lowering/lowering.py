@@ -268,6 +268,8 @@ class GraphLowering:
         if not isinstance(scaling, Tensor):
             dtype = node.meta["val"].dtype
             return Constant(narrowed(torch.full(self.shape, scaling, dtype=dtype)))
+        if self.ipu:  # the host writes it to the first
+            scaling = poputil.copyToIpu(self.whole, scaling, self.program, self.ipu, f"{self.name}/fromIpu")
         if self.type is not scaling.elementType():
             scaling = popops.cast(self.graph, scaling, self.type, self.program, self.name)
         return scaling.reshape(self.shape)
