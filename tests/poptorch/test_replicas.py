@@ -248,6 +248,17 @@ def test_known_results_are_those_of_every_replica():
 
     _, known = poptorch.inferenceModel(Constant(), options(2, 3))(torch.zeros(6, 1))
     assert known.tolist() == [1.0] * 12
+    _, known = poptorch.inferenceModel(Constant(), options(2, 3, mode=OutputMode.Sum))(torch.zeros(6, 1))
+    assert known.tolist() == [3.0] * 4
+
+
+def test_results_without_a_sum_are_refused_by_their_place_where_sums_are_wanted():
+    class Flags(nn.Module):
+        def forward(self, x):
+            return x, x > 0
+
+    with pytest.raises(InvalidOption, match=r"OutputMode\.Sum: output/1 is of type torch\.bool, which has no sum"):
+        poptorch.inferenceModel(Flags(), options(2, 3, mode=OutputMode.Sum))(torch.zeros(6, 1))
 
 
 def test_a_data_loader_has_batches_for_all_replicas_but_one_for_those_of_a_group():

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from torch import fx
 
 from pypoplar import popops, poputil
-from pypoplar.errors import MissingFeature
+from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.enums import OutputMode
@@ -177,8 +177,11 @@ class StepProgram:
         if not isinstance(node, fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor):
             return ModelOutput(name, [], returned, known=lowering.value(node))
         shape, value = lowering.shape_of(node), lowering.values[node]
+        if mode is OutputMode.Sum and node.meta["val"].dtype is torch.bool:
+            raise InvalidOption(f"OutputMode.Sum: {name} is of type torch.bool, which has no sum; return it as numbers")
         if isinstance(value, Constant):
-            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(value.array)))
+            times = self.settings.batches.count if mode is OutputMode.Sum else 1
+            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(value.array)) * times)
         tensor = self._apart(lowering.tensor(node), name)
         if self.settings.synthetic:
             return ModelOutput(name, shape, returned, known=torch.from_numpy(np.zeros(shape, tensor.elementType().dtype)))
