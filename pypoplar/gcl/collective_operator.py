@@ -76,10 +76,11 @@ ROWS: Mapping[CollectiveOperator, OperatorRow] = {
 """All but LOCAL, which combines nothing."""
 
 
-def check_operator(call: str, op: object, type: ElementType) -> CollectiveOperator:
-    """The operator; `PoplibsError` for what is none, and for a type that it does not have."""
+def check_operator(call: str, op: object, *types: ElementType) -> CollectiveOperator:
+    """The operator; `PoplibsError` for what is none, and for types that it does not have."""
     if not isinstance(op, CollectiveOperator):
         raise PoplibsError(f"{call}: an operator is a CollectiveOperator, got {op!r}")
-    if op is not CollectiveOperator.LOCAL and type not in ROWS[op].types:
-        raise PoplibsError(f"{call}: {op.name} takes {', '.join(map(repr, ROWS[op].types))}, got {type!r}")
+    for type in types:
+        if op is not CollectiveOperator.LOCAL and type not in ROWS[op].types:
+            raise PoplibsError(f"{call}: {op.name} takes {', '.join(map(repr, ROWS[op].types))}, got {type!r}")
     return op

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import overload
 
 from attrs import frozen
 
 from pypoplar import popops
-from pypoplar.errors import MissingFeature
+from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.gcl.collective_operator import ROWS, CollectiveOperator, check_operator
 from pypoplar.gcl.comm_group import CommGroup, replica_groups
 from pypoplar.gcl.ring import Groups, Ring
@@ -175,17 +176,30 @@ def _gather(call: Collective, flat: Tensor) -> Tensor:
 
 
 def _listed(call: Collective, data: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    if not isinstance(data, Tensor | Iterable):
+        raise PoplarTypeError(f"{call.name} takes a tensor, or a list of them, got {data!r}")
     tensors = [data] if isinstance(data, Tensor) else list(data)
     check_operands(call.name, call.graph, *tensors)
     return tensors
 
 
+def _check_apart(call: Collective, written: list[Tensor]) -> None:
+    """Claim that no two tensors of a list, all of one type, are written to one element."""
+    if len(written) < 2 or concat([tensor.flatten() for tensor in written]).isParallelWriteable():
+        return
+    for one, other in combinations(written, 2):
+        if not concat([one.flatten(), other.flatten()]).isParallelWriteable():
+            raise PoplibsError(f"{call.name}: {one!r} and {other!r} cannot both be written: they share elements")
+
+
 def _reduce_lists(call: Collective, data: list[Tensor], destinations: list[Tensor], op: CollectiveOperator) -> None:
     """Reduce tensors, those of one type together."""
+    check_operator(call.name, op, *(tensor.elementType() for tensor in data))
     by_type: dict[ElementType, list[int]] = {}
     for number, tensor in enumerate(data):
-        check_operator(call.name, op, tensor.elementType())
         by_type.setdefault(tensor.elementType(), []).append(number)
+    for numbers in by_type.values():
+        _check_apart(call, [destinations[number] for number in numbers])
     for numbers in by_type.values():
         flat, target = (concat([tensors[number].flatten() for number in numbers]) for tensors in (data, destinations))
         _all_reduce(call, flat, op, target)

@@ -317,6 +317,24 @@ def test_what_collectives_cannot_take_is_refused():
         gcl.allReduceCrossReplica(graph, x, add, prog, options={"method": "ring"})
 
 
+def test_what_lists_cannot_hold_is_refused_before_the_program_is_extended():
+    replicas = Replicas(2)
+    graph, prog, add = replicas.graph, replicas.prog, CollectiveOperator.ADD
+    x, y = (replicas.tensor(values(0, FLOAT, 2, 4), FLOAT) for _ in range(2))
+    with pytest.raises(PoplibsError, match=r"InPlaceCrossReplica: .*'x0'.* and .*'x0'.* cannot both be written"):
+        gcl.allReduceInPlaceCrossReplica(graph, [x[:3], y, x[2:]], add, prog)
+    with pytest.raises(PoplibsError, match=r"ToDestinationCrossReplica: .*'x1'.* cannot both be written: they share elements"):
+        gcl.allReduceToDestinationCrossReplica(graph, [x, x], [y, y], add, prog)
+    with pytest.raises(PoplarTypeError, match=r"gcl.allReduceCrossReplica takes a tensor, or a list of them, got None"):
+        gcl.allReduceCrossReplica(graph, None, add, prog)
+    with pytest.raises(PoplibsError, match="an operator is a CollectiveOperator, got 'ADD'"):
+        gcl.allReduceInPlaceCrossReplica(graph, [], "ADD", prog)
+    assert prog.programs == []
+    first, again = gcl.allReduceCrossReplica(graph, [x, x], add, prog)  # reading twice is fine
+    found = replicas.read(first, again)
+    np.testing.assert_array_equal(*found)
+
+
 def test_what_is_missing_says_so():
     replicas = Replicas(2)
     x = replicas.tensor(values(0, FLOAT, 2, 4), FLOAT)
