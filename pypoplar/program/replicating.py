@@ -131,6 +131,8 @@ def _receivers(replica_map: Any, count: int) -> tuple[int, ...]:
             f"a replica map is a dict from each replica to its receiver, got {replica_map!r}; write {{0: 1, 1: 0}}"
         )
     try:
+        if any(isinstance(replica, bool) for pair in replica_map.items() for replica in pair):
+            raise TypeError
         given = {operator.index(sender): operator.index(receiver) for sender, receiver in replica_map.items()}
     except TypeError:
         raise PoplarTypeError(f"a replica map has numbers of replicas, got {replica_map!r}") from None

@@ -182,6 +182,7 @@ def test_a_link_carries_what_goes_both_ways(ipus, moves, ways):
         ({0: 1, 1: 0, 2: 2}, ControlProgramError, "replica 2 sends to itself"),
         ([1, 2, 0], PoplarTypeError, "a dict from each replica to its receiver"),
         ({0: "1", 1: 2, 2: 0}, PoplarTypeError, "numbers of replicas"),
+        ({False: True, True: 2, 2: False}, PoplarTypeError, "numbers of replicas"),
     ],
 )
 def test_a_map_that_is_no_permutation_or_sends_to_itself_is_refused(bench, moves, error, text):
