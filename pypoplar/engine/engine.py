@@ -459,8 +459,9 @@ class Engine(ShownEngine):
             self._auto_report.after_run()
 
     def _require_streams(self, program: int) -> None:
-        for replica in self._replicas:
-            replica.streams.require(self.executable.entry_streams[program])
+        for number, replica in enumerate(self._replicas):
+            whose = f" of replica {number}" if len(self._replicas) > 1 else ""
+            replica.streams.require(self.executable.entry_streams[program], whose)
 
     def _run_entry(self, entry: int, name: str = "") -> None:
         for replica in self._replicas:

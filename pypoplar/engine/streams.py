@@ -223,13 +223,13 @@ class HostStreams:
         if self._prefetched.pop(number, None) is not None and isinstance(callback, StreamCallback):
             callback.invalidatePrefetched()
 
-    def require(self, numbers: tuple[int, ...]) -> None:
-        """`StreamConnectionError` unless all these streams are connected."""
+    def require(self, numbers: tuple[int, ...], whose: str = "") -> None:
+        """`StreamConnectionError` unless all these streams are connected; the message says `whose` they are."""
         missing = [repr(self.plans[number].name) for number in numbers if number not in self._arrays]
         if missing:
             plural = "streams are" if len(missing) > 1 else "stream is"
             raise StreamConnectionError(
-                f"{plural} not connected: {', '.join(missing)}; use connectStream or connectStreamToCallback"
+                f"{plural} not connected: {', '.join(missing)}{whose}; use connectStream or connectStreamToCallback"
             )
 
     def serve(self, number: int) -> None:

@@ -152,6 +152,14 @@ def test_a_callback_is_of_one_replica_or_of_all_one_after_the_other(bench, mode)
             engine.connectStreamToCallback("in", wrong, of("none"))
 
 
+def test_a_stream_that_has_a_callback_on_some_replicas_alone_is_told_with_the_first_that_lacks_one(bench):
+    x = bench.variable("x", [0])
+    engine = bench.engine(Copy(bench.graph.addHostToDeviceFIFO("in", INT, 1), x))
+    engine.connectStreamToCallback("in", 0, lambda chunk: chunk.fill(1))
+    with pytest.raises(StreamConnectionError, match="stream is not connected: 'in' of replica 1; use connectStream"):
+        engine.run()
+
+
 @pytest.mark.parametrize("kind", ["function", "returns", "iterator", "protocol"])
 def test_a_callback_of_a_broadcast_stream_is_asked_once_for_all_replicas(bench, mode, kind):
     x = bench.variable("x", [0])
