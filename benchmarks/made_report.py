@@ -233,7 +233,7 @@ def _variables(random: np.random.Generator, count: int, steps: int, tiles: int, 
     offset = np.empty_like(before)
     begins = np.flatnonzero(opens(tile[order]))
     offset[order] = before - np.repeat(before[begins], np.diff(np.append(begins, len(tile))))
-    return LoweredVariables(names, always, first_life, begin[lives], end[lives], first, tile, sizes, offset=offset)
+    return LoweredVariables(names, always, first_life, begin[lives], end[lives], first, tile, sizes, offset=offset, span=sizes)
 
 
 def _memory(random: np.random.Generator, tiles: int) -> MemoryByTile:

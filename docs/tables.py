@@ -191,7 +191,7 @@ SELECT tile, MAX(including_gaps) AS bytes, bytes_per_tile FROM tile_total_memory
     "The largest variables of a tile": """
 SELECT name, bytes FROM variable_tile JOIN variable USING (variable) WHERE tile = 0 ORDER BY bytes DESC LIMIT 10;""",
     "What lies where in a tile's memory, and when it lives": """
-SELECT offset, offset + bytes AS end, name, always_live, first_step, end_step
+SELECT offset, offset + span AS end, name, always_live, first_step, end_step
 FROM variable_tile JOIN variable USING (variable) LEFT JOIN variable_life USING (variable) WHERE tile = 0 ORDER BY offset;""",
     "What lives at the step with the most memory": """
 SELECT variable.name, first_step, end_step, SUM(bytes) AS bytes

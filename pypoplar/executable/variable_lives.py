@@ -15,8 +15,9 @@ class Lives:
 
     A variable that lives only at times has a range of steps in every program and function in which it lives: variable v those from
     ``first_range[v]`` to ``first_range[v + 1]``, half-open, sorted. A range is empty where only the host uses the variable. Rows
-    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted, and of `offset`
-    where it begins in the tile's memory, in which it lies in one piece. There are neither ranges nor rows of variables that no
+    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted, of `offset`
+    where it begins in the tile's memory, and of `span` how many bytes it is from there to its end: more where elements of less than
+    a word lie on the tile in several pieces, as each begins with a word. There are neither ranges nor rows of variables that no
     program uses.
     """
 
@@ -28,6 +29,7 @@ class Lives:
     tile: Int64s
     bytes: Int64s
     offset: Int64s
+    span: Int64s
 
     @property
     def begin(self) -> Int64s:

@@ -255,8 +255,9 @@ class PlacedVariable:
     begin:
         The address of its first byte.
     end:
-        The address behind its last byte. What lies between the end of one and the beginning of the next is alignment, or
-        the plain fields of vertices, which lie behind the variables and before the exchange buffers.
+        The address behind its last byte: further than its bytes where elements of less than a word lie there in several pieces, as
+        each of these begins with a word. What lies between the end of one and the beginning of the next is alignment, or the plain
+        fields of vertices, which lie behind the variables and before the exchange buffers.
     shares:
         How many others lie on some of these addresses, at other times.
     """
@@ -297,6 +298,9 @@ class LoweredVariables(Sequence[Variable]):
         Lines of the user's code that made them, ``file:line`` or empty; no entries where they are not known.
     offset:
         [rows] The address in the tile's memory at which the variable begins there; no entries where they are not known.
+    span:
+        [rows] How many bytes it is from there to its end, with what alignment leaves empty between its pieces; no entries where
+        they are not known.
     """
 
     names: tuple[str, ...] = ()
@@ -309,6 +313,7 @@ class LoweredVariables(Sequence[Variable]):
     bytes: Int64s = field(factory=nothing)
     made_at: tuple[str, ...] = ()
     offset: Int64s = field(factory=nothing)
+    span: Int64s = field(factory=nothing)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -403,12 +408,13 @@ class LoweredVariables(Sequence[Variable]):
             return ()
         rows = np.flatnonzero((self.tile == tile) & (self.bytes > 0))
         rows = rows[np.argsort(self.offset[rows], kind="stable")]
-        begin, end, owner = self.offset[rows], self.offset[rows] + self.bytes[rows], self.owner()[rows]
+        begin, end, owner = self.offset[rows], self.offset[rows] + self.span[rows], self.owner()[rows]
         ended = np.searchsorted(np.sort(end), begin, "right")  # others that end before it begins
         shares = np.searchsorted(begin, end) - ended - 1  # of those that begin before its end
+        columns = (values.tolist() for values in (owner, self.bytes[rows], begin, end, shares))
         return tuple(
-            PlacedVariable(self._variable(int(variable), int(last - first)), int(first), int(last), int(shared))
-            for variable, first, last, shared in zip(owner, begin, end, shares, strict=True)
+            PlacedVariable(self._variable(variable, size), first, last, shared)
+            for variable, size, first, last, shared in zip(*columns, strict=True)
         )
 
 

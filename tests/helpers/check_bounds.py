@@ -32,7 +32,7 @@ LARGEST: Mapping[Size, str] = {
         steps.host_cycles steps.global_exchange_cycles steps.depth steps.exchange_cycles steps.rearrange_cycles
         steps.exchange_pieces moves.source moves.target moves.bytes moves.count moves.source_step moves.target_step
         computes.buffer_bytes computes.estimate computes.flops
-        computes.cost lives.bytes lives.offset field-address row-address BRANCH-OFFSET UNLESS_EQUAL-OFFSET ELAPSED-OFFSET
+        computes.cost lives.bytes lives.offset lives.span field-address row-address BRANCH-OFFSET UNLESS_EQUAL-OFFSET ELAPSED-OFFSET
         CLOCK-OFFSET touches.run_count-total touches.edge_offset touches.edge_touch touches.first_element-end touches.run_step
         touches.home_begin
     """,

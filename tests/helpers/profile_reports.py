@@ -118,9 +118,10 @@ def lowered_variables(draw: st.DrawFn, tiles: int, steps: int) -> LoweredVariabl
     bytes = arrays(draw, total) if tiles else np.zeros(0, np.int64)
     places = tuple(draw(names) for _ in rows)
     made_at = places if any(places) else ()
-    offset = arrays(draw, len(tile)) if draw(st.booleans()) else np.zeros(0, np.int64)
+    known = len(tile) if draw(st.booleans()) else 0
+    offset, span = arrays(draw, known), arrays(draw, known)
     return LoweredVariables(
-        tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, tile, bytes, made_at, offset
+        tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, tile, bytes, made_at, offset, span
     )
 
 
@@ -370,7 +371,7 @@ def full_report(name: str = "engine") -> Report:
         np.array([0, 1, 3, 0]),
         np.array([300, 300, 100, 100]),
     )
-    variables = evolve(variables, made_at=("model.py:3", ""), offset=np.array([0, 0, 0, 304]))
+    variables = evolve(variables, made_at=("model.py:3", ""), offset=np.array([0, 0, 0, 304]), span=np.array([300, 300, 100, 120]))
     exchange = ExchangeReport("gather", "copy", 0, np.array([2, 2], np.int32), np.array([0, 3], np.int32), np.array([32, 32]))
     compilation = Compilation(
         ReportTarget("ipu2", 1, tiles, 1 << 19, 1e9, 6, 1, "tiny", {"float": 16.0}, 16, host_link=HostLink(8.0, 4.0, 100.0)),

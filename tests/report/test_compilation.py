@@ -7,7 +7,7 @@ from engine_builder import Bench, tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar import FLOAT, HALF, INT, Engine, Input, Output, Target, Vector, Vertex
+from pypoplar import CHAR, FLOAT, HALF, INT, Engine, Input, Output, Target, Vector, Vertex
 from pypoplar.presets import TIMINGS
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.report.memory_report import LoweredVariables
@@ -157,7 +157,22 @@ def test_variables_by_address_lie_apart_or_live_at_other_times():
         ("part5", 24, 44, 1),
     ]
     assert variables.byAddress(3) == ()
-    assert evolve(variables, offset=np.zeros(0, np.int64)).byAddress(2) == ()
+    assert evolve(variables, offset=np.zeros(0, np.int64), span=np.zeros(0, np.int64)).byAddress(2) == ()
+
+
+def test_pieces_of_less_than_a_word_reach_as_far_as_the_words_that_they_begin():
+    bench = Bench(tiny())
+    parts = [bench.graph.addVariable(type, [6], name) for name, type in (("bytes", CHAR), ("halves", HALF))]
+    for part in parts:
+        for place in range(6):
+            bench.graph.setTileMapping(part[place], place % 2)
+    copies = [Copy(part[3:], part[:3]) for part in parts]
+    variables = Engine(bench.graph, Sequence(*copies)).getReport().compilation.loweredVariables
+    placed = variables.byAddress(1)
+    assert [(one.variable.name, one.variable.size, one.begin, one.end) for one in placed] == [
+        ("bytes", 3, 0, 9),
+        ("halves", 6, 16, 26),
+    ]
 
 
 def test_exchange_buffers_lie_behind_the_variables_of_their_tile():
@@ -182,7 +197,7 @@ def test_how_many_share_addresses_is_how_many_overlap(places):
     names = tuple(map(str, range(count)))
     nothing = np.zeros(0, np.int64)
     variables = LoweredVariables(
-        names, np.zeros(count, bool), np.zeros(count + 1, np.int64), nothing, nothing, rows, tiles, size, (), begin
+        names, np.zeros(count, bool), np.zeros(count + 1, np.int64), nothing, nothing, rows, tiles, size, (), begin, size
     )
     for one in variables.byAddress(0):
         others = [other for other in variables.byAddress(0) if other.variable.name != one.variable.name]

@@ -18,12 +18,15 @@ def make_lives(liveness: Liveness, marks: Int64s, homes: Homes) -> Lives:
     return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
 
 
-def bytes_by_tile(homes: Homes, variables: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Rows of each variable, int64 [variables + 1], their tiles, the bytes of the variable there, and where it begins."""
+def bytes_by_tile(homes: Homes, variables: int) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """Rows of each variable, int64 [variables + 1], their tiles, its bytes there, where it begins, and how far it goes."""
     tiles = len(homes.tile_bytes)
     pair, place = np.unique(homes.variable * tiles + homes.tile, return_inverse=True)
-    size = np.bincount(place, (homes.end - homes.begin) * homes.width, len(pair)).astype(np.int64)
+    bytes = (homes.end - homes.begin) * homes.width
+    size = np.bincount(place, bytes, len(pair)).astype(np.int64)
     offset = np.full(len(pair), np.iinfo(np.int64).max)
     np.minimum.at(offset, place, homes.offset)
+    reach = np.zeros(len(pair), np.int64)
+    np.maximum.at(reach, place, homes.offset + bytes)
     first = np.searchsorted(pair, np.arange(variables + 1) * tiles)
-    return first, pair % tiles, size, offset
+    return first, pair % tiles, size, offset, reach - offset

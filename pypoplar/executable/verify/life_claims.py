@@ -23,7 +23,7 @@ def verify_lives(executable: Executable, tiles: int) -> None:
     check_least("lives.range_end order", lives.range_end, lives.range_begin, "comes before the range begins", "lives.range_end")
     times = np.where(lives.always, np.diff(lives.first_range), 0)
     check_most("lives.always times", times, 0, "is true of a variable that lives only at times", "lives.always")
-    for name, high in (("tile", tiles), ("bytes", LARGEST), ("offset", LARGEST)):
+    for name, high in (("tile", tiles), ("bytes", LARGEST), ("offset", LARGEST), ("span", LARGEST)):
         check_shape(f"lives.{name}", getattr(lives, name), rows)
         check_range(f"lives.{name}", getattr(lives, name), 0, high)
     memory = executable.memory

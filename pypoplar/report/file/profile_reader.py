@@ -226,8 +226,9 @@ class ProfileReader:
         claim_range("variable_tile.tile", tile, 0, self._tiles)
         first = np.searchsorted(owner, np.arange(len(names) + 1)).astype(np.int64)
         made_at = self._places("variable", len(names)) if self._made_at["variable"] else ()
-        offset = self._known("variable_tile", "offset")
-        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes, made_at, offset)
+        offset, span = (self._known("variable_tile", column) for column in ("offset", "span"))
+        claim(len(offset) == len(span), "variable_tile.offset or .span is NULL where the other is not")
+        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes, made_at, offset, span)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
         rows = self.rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)

@@ -116,7 +116,8 @@ CREATE TABLE variable_tile (  -- Where variables lie, by tile.
     variable INTEGER NOT NULL REFERENCES variable,  -- the variable
     tile INTEGER NOT NULL REFERENCES tile,  -- where
     bytes INTEGER NOT NULL,  -- its bytes there
-    offset INTEGER  -- address in the tile's memory at which it begins, NULL if not known
+    offset INTEGER,  -- address in the tile's memory at which it begins, NULL if not known
+    span INTEGER  -- bytes from there to its end, with what alignment leaves empty between its pieces, NULL if not known
 );
 
 CREATE TABLE compute_set (  -- Compute sets.

@@ -116,8 +116,8 @@ class ProfileWriter:
         self._places("variable", variables.made_at)
         lives = (variables.life_owner().tolist(), variables.life_begin.tolist(), variables.life_end.tolist())
         self._rows("variable_life", zip(*lives, strict=True))
-        offset = variables.offset.tolist() if len(variables.offset) else repeat(None)
-        places = zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), offset, strict=False)
+        known = (values.tolist() if len(values) else repeat(None) for values in (variables.offset, variables.span))
+        places = zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), *known, strict=False)
         self._rows("variable_tile", places)
 
     def _execution(self, execution: Execution) -> None:

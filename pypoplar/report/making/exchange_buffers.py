@@ -35,6 +35,7 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
         tile=np.concatenate((variables.tile, computes.buffer_tile)),
         bytes=np.concatenate((variables.bytes, computes.buffer_bytes)),
         offset=np.concatenate((variables.offset, _buffer_places(executable)[computes.buffer_tile])),
+        span=np.concatenate((variables.span, computes.buffer_bytes)),
         made_at=variables.made_at + ("",) * len(buffers) if variables.made_at else (),
     )
 

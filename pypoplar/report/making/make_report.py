@@ -189,6 +189,7 @@ def _variables(names: tuple[str, ...], made_at: tuple[str, ...], lives: Lives) -
         tile=lives.tile,
         bytes=lives.bytes,
         offset=lives.offset,
+        span=lives.span,
         made_at=made_at,
     )
 

@@ -52,6 +52,7 @@ def variables_data(variables: LoweredVariables, blocks: Blocks) -> dict[str, Any
         "tile": blocks.array(variables.tile) if placed else None,
         "bytes": blocks.array(variables.bytes) if placed else None,
         "offset": blocks.array(variables.offset) if placed and len(variables.offset) else None,
+        "span": blocks.array(variables.span) if placed and len(variables.span) else None,
     }
 
 

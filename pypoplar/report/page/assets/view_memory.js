@@ -190,7 +190,7 @@ if (page.data.kind === "report") {
       const bars = {
         type: "bar",
         x: drawn.map(([one]) => (one.begin + one.end) / 2),
-        width: drawn.map(([one]) => one.bytes),
+        width: drawn.map(([one]) => one.end - one.begin),
         base: drawn.map(([, begin]) => begin),
         y: drawn.map(([, begin, end]) => end - begin),
         text: drawn.map(([one]) => one.name),
