@@ -6,7 +6,7 @@ import re
 
 from pypoplar.report.execution import Execution
 from pypoplar.report.insights.compute_savings import ComputeSavings
-from pypoplar.report.insights.dear_functions import dear_lines
+from pypoplar.report.insights.dear_functions import dear_lines, dear_operation
 from pypoplar.report.insights.insight import Insight, lines_link, shown, told_line, weigh
 from pypoplar.report.insights.loop_advice import loop_advice
 from pypoplar.report.insights.waited_types import waited_types
@@ -42,7 +42,8 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     if of_library:
         text += " It is a library's, and an estimate says what it takes: its code is not for editing."
         advice = "Call it less often, or for less: fewer and larger calls take less than many small ones."
-        advice += HALVES if halves else ""
+        called = dear_operation(name)
+        advice += f" {called}" if called else HALVES if halves else ""
     elif dear:
         advice = dear[0].told(line)
         advice += "".join(f" {loop.advice}" for loop in loops)

@@ -22,10 +22,11 @@ REMAINDER = (
 
 @frozen
 class DearFunction:
-    """A function of software: how it is called, its price for floats, what to write for it, and the slots of that at best."""
+    """A function of software: how it is called, its prices for floats and halves, what to write for it, and that one's slots."""
 
     called: str
     price: int
+    half: int
     instead: str
     slots: int
 
@@ -37,17 +38,17 @@ _ERROR = (
     " it lets the loop become if the sign is `min(max(x * 1e30, -1.0), 1.0)` and no branch"
 )
 FUNCTIONS: Mapping[str, DearFunction] = {
-    "sin": DearFunction("math.sin", 2300, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
-    "cos": DearFunction("math.cos", 2300, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
-    "tan": DearFunction("math.tan", 5100, _POLYNOMIAL, 25),
-    "asin": DearFunction("math.asin", 102, _POLYNOMIAL, 25),
-    "acos": DearFunction("math.acos", 102, _POLYNOMIAL, 25),
-    "atan": DearFunction("math.atan", 102, _POLYNOMIAL, 25),
-    "atan2": DearFunction("math.atan2", 136, _POLYNOMIAL, 30),
-    "pow": DearFunction("math.pow", 312, _POWER, 10),
-    "fmod": DearFunction("math.fmod", 66, "`x - y * math.trunc(x / y)` takes 6 slots, where the quotient is not large", 6),
-    "erf": DearFunction("math.erf", 41, _ERROR, 15),
-    "erfc": DearFunction("math.erfc", 41, _ERROR, 15),
+    "sin": DearFunction("math.sin", 2300, 25, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
+    "cos": DearFunction("math.cos", 2300, 25, f"{_POLYNOMIAL}; angles that grow by equal steps are a rotation, four products", 25),
+    "tan": DearFunction("math.tan", 5100, 5700, _POLYNOMIAL, 25),
+    "asin": DearFunction("math.asin", 102, 102, _POLYNOMIAL, 25),
+    "acos": DearFunction("math.acos", 102, 102, _POLYNOMIAL, 25),
+    "atan": DearFunction("math.atan", 102, 102, _POLYNOMIAL, 25),
+    "atan2": DearFunction("math.atan2", 136, 145, _POLYNOMIAL, 30),
+    "pow": DearFunction("math.pow", 312, 325, _POWER, 10),
+    "fmod": DearFunction("math.fmod", 66, 75, "`x - y * math.trunc(x / y)` takes 6 slots, where the quotient is not large", 6),
+    "erf": DearFunction("math.erf", 41, 13, _ERROR, 15),
+    "erfc": DearFunction("math.erfc", 41, 13, _ERROR, 15),
 }
 _CALLS = re.compile(rf"\b({'|'.join(sorted(FUNCTIONS, key=len, reverse=True))})\s*\(")
 _COMMENT = re.compile(r"#.*")
@@ -87,6 +88,25 @@ class DearLine:
         text = f"{place} calls {calls}, {what} of software: it takes {self.slots:,} slots each time{of_it}."
         text += " Write something else for it:"
         return f"{text} {'; '.join(dict.fromkeys(function.instead for function in functions))}."
+
+
+def dear_operation(vertex_type: str) -> str:
+    """What is said of a vertex type of a library's whose operation on floats computes functions of software; empty of others.
+
+    Its name has the operation, as ``popops::Map<mul(_1,sin(_1)),float>`` does.
+    """
+    names = list(dict.fromkeys(_CALLS.findall(vertex_type))) if vertex_type.endswith(",float>") else []
+    if not names:
+        return ""
+    functions = [FUNCTIONS[name] for name in names]
+    many = [f"{name} {function.price:,}" for name, function in zip(names, functions, strict=True)]
+    text = (
+        f"It computes {'a function' if len(names) == 1 else 'functions'} of software, in slots of each element: {', '.join(many)}."
+    )
+    cheap = [f"{name} {one.half:,}" for name, one in zip(names, functions, strict=True) if one.half < one.price]
+    text += f" In half, {' and '.join(cheap)}." if cheap else " In half it takes no less."
+    other = [one.instead for one in functions if one.instead.startswith(_POLYNOMIAL)]
+    return f"{text} Or map something else: {_POLYNOMIAL}." if other else text
 
 
 def dear_lines(execution: Execution, name: str) -> list[DearLine]:

@@ -30,7 +30,7 @@ from pypoplar import (
 )
 from pypoplar.codelet.operations.table import OPERATIONS
 from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
-from pypoplar.report.insights.dear_functions import FUNCTIONS, dear_lines
+from pypoplar.report.insights.dear_functions import FUNCTIONS, dear_lines, dear_operation
 from pypoplar.report.insights.insight import Insight
 from pypoplar.report.insights.ranking import insights
 from pypoplar.report.page.blocks import Blocks
@@ -874,11 +874,38 @@ def test_half_is_not_advised_for_integers_beside_a_number(bench):
 def test_the_price_of_a_function_is_that_of_the_listing_and_stands_beside_what_its_line_takes(bench):
     for name, function in FUNCTIONS.items():
         assert function.price == OPERATIONS[f"{name}_f32"].price("ipu2").slots
+        assert function.half == OPERATIONS[f"{name}_f16"].price("ipu2").slots
     program = vectors(bench, Errors, FLOAT, {tile: [50] * WORKERS for tile in range(TILES)})
     finding = found(bench, program, options=OF_LINES)["dearest_vertex_type"]
     assert re.search(
         r"calls math\.erf, a function of software: it takes 4[2-9] slots each time, 41 of them for it\.", finding.advice
     )
+
+
+@pytest.mark.parametrize(
+    ("vertex_type", "told"),
+    [
+        (
+            "popops::Map<mul(_1,sin(_1)),float>",
+            "It computes a function of software, in slots of each element: sin 2,300. In half, sin 25. Or map something else: on ",
+        ),
+        ("popops::Map<add(tan(_1),erf(_1)),float>", "in slots of each element: tan 5,100, erf 41. In half, erf 13. Or map"),
+        ("popops::Map<tan(_1),float>", "tan 5,100. In half it takes no less. Or map something else: on a bounded interval"),
+        ("popops::Map<pow(_1,_2),float>", "pow 312. In half it takes no less."),
+    ],
+)
+def test_a_librarys_operation_is_told_with_the_functions_of_software_that_it_computes(vertex_type, told):
+    assert told in dear_operation(vertex_type)
+
+
+def test_a_librarys_operation_without_functions_of_software_and_of_halves_has_none_to_tell(bench):
+    assert {dear_operation(name) for name in ("popops::Map<exp(_1),float>", "popops::Map<sin(_1),half>", "Wave")} == {""}
+    popops.addCodelets(bench.graph)
+    x, program = bench.variable("x", np.ones(400, np.float32), 0), Sequence()
+    popops.sin(bench.graph, x, program)
+    advice = found(bench, program)["dearest_vertex_type"].advice
+    assert "sin 2,300" in advice
+    assert "half as much" not in advice
 
 
 class Errors(Vertex):
