@@ -11,7 +11,8 @@ from pypoplar.report.report import Report
 
 ROOM = 0.85  # of a tile's memory: what holds more has hardly room for another variable
 WHAT_FILLS = {
-    "variables": "Spread the largest variables over more tiles (poputil.mapTensorLinearly), or keep them as half.",
+    "variables": "Spread the largest variables over more tiles (poputil.mapTensorLinearly); those of floats take half as much as"
+    " HALF.",
     "constants": "Constants are held on every tile that uses them: share them, or compute them on the tile.",
     "constant_tables": "Tables of codelets lie on every tile that runs them: make them smaller, or pass them as Input fields.",
     "exchange_buffers": "What a tile receives is held for the whole step: receive it in smaller steps, or map it elsewhere.",

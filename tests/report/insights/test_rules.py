@@ -46,6 +46,7 @@ def test_the_largest_tile_is_the_graver_the_fuller(bytes_held, weight):
 
 def test_what_fills_the_largest_tile_decides_what_to_try():
     assert "vertex types" in rules.largest_tile(report(tile_memory=memory([1, 0, 0, 0], code=[9, 9, 9, 9]))).advice
+    assert "those of floats take half as much" in rules.largest_tile(report(tile_memory=memory([9, 0, 0, 0]))).advice
 
 
 def test_how_many_tiles_do_not_fit_comes_first():
