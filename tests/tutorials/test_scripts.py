@@ -29,7 +29,8 @@ def test_all_tutorials_are_listed_with_what_they_are_about():
         "tut5_matrix_vector",
         "tut6_matrix_vector_opt",
     ]
-    first = ["digits_lstm", "mnist_cnn", "mnist_regression", "poptorch_bert", "poptorch_lstm", "poptorch_replicas"]
+    torch = ["poptorch_bert", "poptorch_lstm", "poptorch_predict", "poptorch_replicas"]
+    first = ["digits_lstm", "mnist_cnn", "mnist_regression", *torch]
     assert list(known) == [*first, *names]
     assert known["tut3_vertices"].summary == "Tutorial 3: writing vertices"
     for one in known.values():
