@@ -9,9 +9,10 @@ from typing import overload
 from attrs import frozen
 
 from pypoplar import popops
-from pypoplar.errors import MissingFeature, PoplarTypeError
+from pypoplar.errors import PoplarTypeError
 from pypoplar.gcl.collective_operator import ROWS, CollectiveOperator, check_operator
 from pypoplar.gcl.comm_group import CommGroup, replica_groups
+from pypoplar.gcl.methods import IN_PARTS, METHODS, automatic_method
 from pypoplar.gcl.ring import Groups, Ring
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -25,8 +26,6 @@ from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 Options = Mapping[str, object] | None
-METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "broadcast")
-ABSENT_METHODS = ("quad_directional_ring",)
 
 
 @frozen(eq=False)
@@ -48,13 +47,11 @@ class Collective:
         name = f"gcl.{function}"
         check_call(name, graph, prog, debugContext)
         known: dict[str, Kind] = {
-            "method": (*METHODS, *ABSENT_METHODS),
+            "method": METHODS,
             "syncful.allToAll": bool,
             "syncful.useForwardingToSupportStridedGroups": bool,
         }
         method = str(read_options(name, options, known).get("method", "auto"))
-        if method in ABSENT_METHODS:
-            raise MissingFeature(f"{name}: the method {method!r} is not there yet; there are {', '.join(METHODS)}")
         return Collective(name, graph, prog, replica_groups(name, graph, group), below(debugContext, function), method)
 
     @property
@@ -66,17 +63,27 @@ class Collective:
         """The ring of each group; more than one has a name of its own."""
         return Ring(self.graph, self.groups, self.prog, self.debug, clockwise)
 
-    def rings(self, columns: int) -> list[tuple[Ring, slice]]:
-        """The rings of the method, each with the columns that it moves."""
-        if self.method == "bidirectional_ring_pair" and columns > 1:
-            half = columns // 2
-            return [(self.ring(), slice(0, half)), (self.ring(clockwise=False), slice(half, columns))]
-        return [(self.ring(clockwise=self.method != "anticlockwise_ring"), slice(0, columns))]
+    def method_for(self, data: Tensor, *, gathers: bool = False) -> str:
+        """The method for the data of all ranks."""
+        if self.method != "auto":
+            return self.method
+        bytes = data.numElements() * self.graph.getTarget().getTypeSize(data.elementType())
+        return automatic_method(self.ranks, self.graph.getTarget().getNumIPUs(), bytes, gathers=gathers)
+
+    def rings(self, method: str, columns: int) -> list[tuple[Ring, slice]]:
+        """The rings of a method, each with the columns that it moves."""
+        parts = min(IN_PARTS.get(method, 1), columns)
+        if parts < 2:
+            return [(self.ring(clockwise=method != "anticlockwise_ring"), slice(0, columns))]
+        bounds = [columns * part // parts for part in range(parts + 1)]
+        return [(self.ring(clockwise=part % 2 == 0), slice(bounds[part], bounds[part + 1])) for part in range(parts)]
 
     def reduced(self, fragments: Tensor, op: CollectiveOperator) -> Tensor:
         """[1, elements]: of `fragments` [ranks, elements] that of the replica's rank, of all replicas of the group together."""
-        if self.method != "meet_in_middle_ring" or self.ranks == 1 or op is CollectiveOperator.LOCAL:
-            return concat([ring.reduce_scatter(fragments[:, columns], op) for ring, columns in self.rings(fragments.dim(1))], 1)
+        method = self.method_for(fragments)
+        if method != "meet_in_middle_ring" or self.ranks == 1 or op is CollectiveOperator.LOCAL:
+            rings = self.rings(method, fragments.dim(1))
+            return concat([ring.reduce_scatter(fragments[:, columns], op) for ring, columns in rings], 1)
         far, near = self.ranks // 2, (self.ranks - 1) // 2
         result = self.ring().reduce_scatter(fragments, op, far)
         if near:
@@ -86,8 +93,9 @@ class Collective:
 
     def gather(self, own: Tensor, gathered: Tensor) -> None:
         """Put what each replica has, [1, elements], into `gathered` [ranks, elements]; `own` is another's then."""
-        if self.method != "meet_in_middle_ring":
-            for ring, columns in self.rings(own.dim(1)):
+        method = self.method_for(gathered, gathers=True)
+        if method != "meet_in_middle_ring":
+            for ring, columns in self.rings(method, own.dim(1)):
                 ring.all_gather(own[:, columns], gathered[:, columns])
             return
         other = self.graph.clone(own, f"{self.debug}/other")
@@ -248,9 +256,10 @@ def allReduceCrossReplica(
     group:
         Which replicas do it together; all without one.
     options:
-        ``method``: "auto", which is "clockwise_ring"; "anticlockwise_ring"; "bidirectional_ring_pair", where halves go round in
-        both directions; "meet_in_middle_ring", where each fragment comes from both sides, from half of the ring each; or
-        "broadcast", where each replica gets all values and reduces them itself. ``syncful...`` changes nothing.
+        ``method``: "auto", one of the next by ranks and bytes, with PopLibs' thresholds; "clockwise_ring"; "anticlockwise_ring";
+        "bidirectional_ring_pair", where halves go round in both directions; "meet_in_middle_ring", where each fragment comes from
+        both sides, from half of the ring each; "quad_directional_ring", where quarters go round, every other one against the clock;
+        or "broadcast", where each replica gets all values and reduces them itself. ``syncful...`` changes nothing.
 
     Returns
     -------

@@ -22,20 +22,20 @@ from pypoplar import (
     Graph,
     InvalidOption,
     InvalidTileMapping,
-    MissingFeature,
     PoplarAttributeError,
     PoplarTypeError,
+    compileGraph,
     gcl,
 )
 from pypoplar.gcl import CollectiveOperator, CommGroup, CommGroupType
 from pypoplar.gcl.collective_operator import ROWS
 from pypoplar.gcl.comm_group import replica_groups
+from pypoplar.gcl.methods import METHODS, automatic_method
 from pypoplar.gcl.ring import ring_order
 from pypoplar.poputil import PoplibsError, mapTensorLinearly
 from pypoplar.program import Sequence
 
 SEEDS = st.integers(0, 2**32 - 1)
-METHODS = ("auto", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "broadcast")
 TYPES = (FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG, BOOL)
 
 
@@ -194,7 +194,8 @@ def test_tensors_of_several_types_are_reduced_together_in_as_few_collectives_as_
     floats, ints = values(1, FLOAT, 3, 4), values(2, INT, 3, 2, 3)
     more = values(3, FLOAT, 3, 1)
     data = [replicas.tensor(floats, FLOAT), replicas.tensor(ints, INT), replicas.tensor(more, FLOAT)]
-    sums = gcl.allReduceCrossReplica(replicas.graph, data, CollectiveOperator.ADD, replicas.prog)
+    ring = {"method": "clockwise_ring"}
+    sums = gcl.allReduceCrossReplica(replicas.graph, data, CollectiveOperator.ADD, replicas.prog, options=ring)
     assert [tuple(total.shape()) for total in sums] == [(4,), (2, 3), (1,)]
     found = replicas.read(*sums, mode=mode)
     for given_to, total in zip((floats, ints, more), found, strict=True):
@@ -220,7 +221,7 @@ def test_the_ring_goes_forth_by_every_other_rank_and_back_by_the_rest(ranks):
 
 
 @pytest.mark.parametrize("count", [2, 3, 8])
-@pytest.mark.parametrize(("method", "factor"), [("clockwise_ring", 2), ("broadcast", None)])
+@pytest.mark.parametrize(("method", "factor"), [("clockwise_ring", 2), ("quad_directional_ring", 2), ("broadcast", None)])
 def test_a_rank_sends_as_many_bytes_as_its_method_says(count, method, factor):
     replicas = Replicas(count)
     x = replicas.tensor(values(0, FLOAT, count, 8 * count + 1), FLOAT)
@@ -231,6 +232,40 @@ def test_a_rank_sends_as_many_bytes_as_its_method_says(count, method, factor):
     padded = 4 * 9 * count
     sent = sum((count - 1) * bytes for bytes in phases)
     assert sent == (2 * (count - 1) * padded // count if factor else (count - 1) * 4 * (8 * count + 1))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "ipus", "bytes", "reduces", "gathers"),
+    [
+        (2, 1, 8, "clockwise_ring", "clockwise_ring"),
+        (9, 2, 8, "clockwise_ring", "clockwise_ring"),
+        (3, 1, 622_591, "meet_in_middle_ring", "meet_in_middle_ring"),
+        (3, 1, 622_592, "meet_in_middle_ring", "bidirectional_ring_pair"),
+        (4, 1, 1_245_184, "bidirectional_ring_pair", "bidirectional_ring_pair"),
+        (5, 1, 4_980_735, "meet_in_middle_ring", "bidirectional_ring_pair"),
+        (8, 1, 4_980_736, "bidirectional_ring_pair", "bidirectional_ring_pair"),
+        (9, 1, 19_922_943, "meet_in_middle_ring", "meet_in_middle_ring"),
+        (16, 1, 39_845_888, "bidirectional_ring_pair", "bidirectional_ring_pair"),
+        (17, 1, 10**9, "meet_in_middle_ring", "meet_in_middle_ring"),
+    ],
+)
+def test_auto_chooses_by_ranks_and_bytes(ranks, ipus, bytes, reduces, gathers):
+    assert automatic_method(ranks, ipus, bytes, gathers=False) == reduces
+    assert automatic_method(ranks, ipus, bytes, gathers=True) == gathers
+
+
+@pytest.mark.parametrize(("elements", "same"), [(40, "meet_in_middle_ring"), (400_000, "bidirectional_ring_pair")])
+def test_auto_is_the_method_that_it_chooses(elements, same):
+    made = []
+    for method in ("auto", same, "clockwise_ring"):
+        graph, prog = Graph(tiny(3, ipus=3), 3), Sequence()
+        x = graph.addVariable(FLOAT, [elements], "x")
+        mapTensorLinearly(graph, x)
+        gcl.addCodelets(graph)
+        gcl.allReduceCrossReplica(graph, x, CollectiveOperator.ADD, prog, options={"method": method})
+        executable = compileGraph(graph, prog, {"pypoplar.run_out_of_memory": True}, mode="cost")
+        made.append((graph.numVertices(), [int(one.bytes_sent.sum()) for one in executable.exchanges if one.phase == "replicas"]))
+    assert made[0] == made[1] != made[2]
 
 
 @pytest.mark.parametrize("count", [2, 3, 8])
@@ -335,11 +370,7 @@ def test_what_lists_cannot_hold_is_refused_before_the_program_is_extended():
     np.testing.assert_array_equal(*found)
 
 
-def test_what_is_missing_says_so():
-    replicas = Replicas(2)
-    x = replicas.tensor(values(0, FLOAT, 2, 4), FLOAT)
-    with pytest.raises(MissingFeature, match="the method 'quad_directional_ring' is not there yet; there are auto"):
-        gcl.broadcastCrossReplica(replicas.graph, x, replicas.prog, options={"method": "quad_directional_ring"})
+def test_names_that_there_are_not_are_told():
     with pytest.raises(PoplarAttributeError, match=r"has no 'allReduce'"):
         _ = gcl.allReduce
     assert not hasattr(gcl, "_private")
