@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
@@ -11,13 +12,14 @@ from library_programs import new_graph, variable
 
 from pypoplar import FLOAT, HALF, INT, Engine, Graph, IPUModel, Target, concat, popops
 from pypoplar.popops import Operation
-from pypoplar.popops.reduction.local_plan import ReduceTypes, plan_local
+from pypoplar.popops.reduction.local_plan import ReduceTypes, _split, plan_local
 from pypoplar.popops.reduction.reduce_cycles import (
     ReduceKind,
     contiguous_cycles,
     flops_of,
     single_output_cycles,
     strided_cycles,
+    vertex_worker_cycles,
 )
 from pypoplar.popops.reduction.reduce_plan import (
     WIDER,
@@ -160,6 +162,46 @@ def test_the_prediction_is_near_what_the_engine_measures(type, shape, dims):
     engine.run()
     measured = engine.getReport().execution.totalCycles.total
     assert abs(plan.all_cycles - measured) <= 0.05 * measured + 30
+
+
+@pytest.mark.parametrize(("rows", "type"), [((20, 20), HALF), ((20, 30), FLOAT)])
+def test_a_tile_with_several_partial_results_hands_on_wide_ones(rows, type):
+    """64 outputs of a tile and 20 places of each are too many to be split or taken elsewhere; other numbers are held apart."""
+    graph, _ = new_graph(2)
+    x = graph.addVariable(HALF, [60, 128], "x")
+    for columns, count in zip((slice(0, 64), slice(64, 128)), rows, strict=True):
+        graph.setTileMapping(x[:count, columns], 0)
+        graph.setTileMapping(x[count:, columns], 1)
+    holdings = holdings_of(graph, x, [0])
+    assert len(holdings) == 2 * len(set(rows))
+    types = ReduceTypes(FLOAT, HALF, FLOAT)
+    plan = plan_local(graph.getTarget(), "ADD", holdings, 60, types, Results(HALF))
+    assert (plan.type, plan.complete, plan.pieces) == (type, frozenset(), None)
+    assert plan.after is not None
+    assert plan.all_cycles == plan.cycles + plan.after.cycles > plan.cycles
+    complete = plan_local(graph.getTarget(), "ADD", holdings_of(graph, x[:20], [0]), 20, types, Results(HALF))
+    assert complete.after is None
+
+
+@pytest.mark.parametrize(("pieces", "regions", "partials"), [(24, 4, 1), (12, 2, 2), (4, 1, 4), (1, 1, 4)])
+def test_a_worker_of_a_split_vertex_takes_its_places_in_as_many_pieces_as_they_lie_in(pieces, regions, partials):
+    """Of 24 places, 4 for each of six workers, so many pieces of memory have as many each."""
+    graph, _ = new_graph(1)
+    x = graph.addVariable(FLOAT, [24, 8], "x")
+    graph.setTileMapping(x, 0)
+    target, (holding,) = graph.getTarget(), holdings_of(graph, x, [0])
+    size = 24 * 8 // pieces
+    holding = evolve(holding, rows=tuple(holding.rows[0].slice(begin, begin + size) for begin in range(0, 24 * 8, size)))
+    plan = _split(target, "ADD", [holding], ReduceTypes(FLOAT, FLOAT, FLOAT), Results(FLOAT))
+    of_worker = vertex_worker_cycles(ReduceKind("ADD", FLOAT, FLOAT), 8, holding.inner, partials, regions)
+    assert plan.cycles == sync_cycles(target) + 6 * of_worker
+
+
+@pytest.mark.parametrize(("placed", "at_output"), [(0, False), (6, True)])
+def test_the_last_stage_lies_where_results_are_wanted_if_they_need_not_return_then(placed, at_output):
+    target = Target.createIPUTarget(1, 1, "bow")
+    plan = plan_stages(target, "ADD", Spread(2, 6, 1, 6, FLOAT), (FLOAT, FLOAT), Results(FLOAT, placed=placed))
+    assert (plan.at_output, plan.stages[-1].width) == (at_output, 6)
 
 
 @pytest.mark.parametrize(
