@@ -88,7 +88,7 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
         if candidates.order == CHANNELS_LAST:
             alike = np.where((parts[:, 9] % 2 == 0) & (not form.lanes), np.maximum(needed - 2 * own_inputs, 0), 0)
         else:
-            alike = np.where(fields % 2 == 0, np.maximum(weights - 2 * own_weights, 0), 0)
+            alike = np.where(fields % 2 == 0, weights - 2 * own_weights, 0)  # two parts at least
         received = received - alike // 2
     landing = pieces * arriving // needed + np.minimum(fields, groups * prod(kernel) * depth)
     exchange = start_cycles(target) + np.maximum(ceiling(received, target.getExchangeBytesPerCycle()), MESSAGE * landing)
