@@ -636,3 +636,30 @@ def test_the_bound_of_a_loop_with_a_function_of_software_has_the_rest_of_it_on_v
         run = code.runs[loop.code.first]
         bounds[name] = loop.price.bound / 2 if loop.price is not None else run.bound
     assert bounds["math.erf"] == pytest.approx(bounds["abs"] + 41, abs=2)
+
+
+def test_an_operation_on_vectors_is_a_call_at_the_end_of_its_run_with_its_numbers_in_registers():
+    body = "ipu.multiply_accumulate(self.out, self.a, self.b, self.n, self.m, 8)\nself.n = self.m"
+    fields = "out: InOut[Vector[FLOAT]]\na: Input[Vector[FLOAT]]\nb: Input[Vector[FLOAT]]\nn: INT\nm: INT"
+    first, second = code_of(body, fields).runs
+    assert names(first) == ["ld32", "ld32", "call"]
+    assert names(second) == ["st32"]
+    *loads, call = (instruction for bundle in first.bundles for instruction in bundle.instructions)
+    assert list(dict.fromkeys(call.reads)) == [load.result for load in loads]
+
+
+def test_nothing_behind_an_assertion_is_done_before_it_or_beside_it():
+    fields = "y: Input[Vector[FLOAT]]\nn: INT\nt: FLOAT"
+    (run,) = code_of("t = self.t * 2.0\nassert self.n > 3, 'small'\nself.t = t * 3.0", fields).runs
+    bundles = [" ".join(instruction.name for instruction in bundle.instructions) for bundle in run.bundles]
+    assert bundles == ["ld32 or", "mul_f32 ld32", "less_i32", "brz", "or", "mul_f32", "st32"]
+    sums = "t = 0.0\nfor i in range(7):\n{}    t += self.y[2]\nself.t = t"
+    listings = [names(deepest(code_of(sums.format(text), fields))) for text in ("", "    assert self.n > i, 'small'\n")]
+    assert ["ld32" in listing for listing in listings] == [False, True]
+
+
+def test_many_pointers_move_by_one_distance_that_is_kept_in_a_register():
+    """The accesses of a row go through its pointer; those in front of the first one have a sum of their own."""
+    code = compiled_code(AlievPanfilov, "ipu2")
+    before, inner = (names(run) for run in code.runs[1:3])
+    assert (before.count("mov"), inner.count("add"), inner.count("ld32 (stack)")) == (1, 3, 1)
