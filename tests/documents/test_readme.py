@@ -90,7 +90,8 @@ def test_the_readme_has_the_newcomers_two_commands():
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_between_documents_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+    prose = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.S | re.M)  # a call of what an index gives looks like a link
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
         if "://" not in link:
             assert ((ROOT / page).parent / link).exists(), link
 
