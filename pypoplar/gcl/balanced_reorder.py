@@ -102,8 +102,8 @@ class CollectiveBalancedReorder:
     """An order of a tensor's elements in which each replica gets an equal part of what each tile holds.
 
     What is gathered or scattered in this order stays on its tiles: weights that replicas share, each with a part of them in a
-    remote buffer. A tile's elements are padded to a multiple of the number of replicas. Variables are made in `graph`, with names that
-    begin with `debugContext`.
+    remote buffer. A tile's elements are padded to a multiple of the number of replicas. Variables are made in `graph`, with names
+    that begin with `debugContext`.
 
     Parameters
     ----------
