@@ -1,6 +1,7 @@
 """What collecting tests does: workers of xdist go through the files from both ends and name their tests in one order."""
 
 import gc
+import sys
 
 import collecting_order
 import pytest
@@ -47,5 +48,7 @@ def test_workers_name_tests_in_the_order_of_a_run_without_workers(collected):
 
 
 def test_what_was_collected_is_not_looked_through_for_garbage(request):
+    if "mypy.build" in sys.modules:
+        pytest.skip("mypy, which another test has called in this process, thaws all that is frozen")
     assert gc.isenabled()
     assert gc.get_freeze_count() > len(request.session.items)

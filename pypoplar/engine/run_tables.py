@@ -12,7 +12,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.engine.block_tables import BlockTables
 from pypoplar.executable.executable import Executable
-from pypoplar.interface.context_words import WORK_WORDS
+from pypoplar.interface.context_words import RECORDED_ENDS, WORK_WORDS
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.report.run_account import RecordedStep, TileCounts, narrow
@@ -135,14 +135,14 @@ class RunTables:
 def recorded_executions(step_account: Int64s) -> int:
     """How many executions of each step are recorded from its first on, and as many up to its last."""
     tiles = int(step_account[-1])
-    return min(MOST_RECORDED, LIMIT // (2 * tiles)) if tiles else MOST_RECORDED
+    return min(MOST_RECORDED, LIMIT // (RECORDED_ENDS * tiles)) if tiles else MOST_RECORDED
 
 
 def recorded_place(step_account: Int64s, step: int, execution: int, kept: int) -> int:
     """Where an execution's first tile stands in a recorder: the first `kept` have places, the later ones take turns in as many."""
     row = execution if execution < kept else kept + (execution - kept) % kept
     first, end = int(step_account[step]), int(step_account[step + 1])
-    return 2 * kept * first + row * (end - first)
+    return RECORDED_ENDS * kept * first + row * (end - first)
 
 
 @frozen(eq=False)
@@ -158,7 +158,7 @@ class TileRecorder:
     def empty(cls, step_account: Int64s, threads: int) -> Self:
         """A recorder for a run."""
         kept, steps = recorded_executions(step_account), len(step_account) - 1
-        cycles = np.zeros(2 * kept * int(step_account[-1]) + 1, np.int64)
+        cycles = np.zeros(RECORDED_ENDS * kept * int(step_account[-1]) + 1, np.int64)
         return cls(step_account, kept, cycles, np.zeros(threads * steps + 1, np.int64))
 
     def recorded(self, executions: Int64s, tiles: TileCounts) -> tuple[RecordedStep, ...]:

@@ -64,6 +64,7 @@ CALL_ARGUMENTS = words(CallArgument)
 CONTEXT_WORDS = whole_lines(Context)
 WORK_WORDS = words(Work)
 WORK_SUM_WORDS = whole_lines(Work)
+RECORDED_ENDS = 2  # of a step's executions, of which as many are recorded each: the first and the last
 
 RANDOM_WORDS = 2  # of 64 bits: the state of a worker's xoroshiro128aox
 RANDOM_BYTES = WORD_BYTES * RANDOM_WORDS

@@ -125,6 +125,7 @@ class SweepTable:
         names = list(dict.fromkeys(name for row in self.rows for name in row.values()))
         return [*(name for name in names if name != FAILED), *([FAILED] if FAILED in names else [])]
 
+    @public
     def to_csv(self, path: AnyPath | None = None) -> str:
         """The table as comma-separated values, with a line of names.
 
@@ -166,6 +167,7 @@ class SweepTable:
             for row in self.rows
         ]
 
+    @public
     def plot(self, x: str | None = None, y: str = RATE) -> Figure:
         """Draw a column of results over one of arguments.
 

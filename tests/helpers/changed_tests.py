@@ -17,7 +17,7 @@ from floors import FLOOR, LATE, House, room
 
 TESTED_IN = {  # where the name of a room is not that of a folder or of a module of tests
     **dict.fromkeys(("poputil", "popops", "poplin", "poprand", "popnn", "gcl"), ("libraries",)),
-    **dict.fromkeys(("cli", "__main__", "resources", "documents"), ("command",)),
+    **dict.fromkeys(("cli", "__main__", "resources", "documents", "watchers"), ("command",)),
     **dict.fromkeys(("pva", "profile"), ("test_pva.py", "test_typing.py", "report")),
     **dict.fromkeys(("target", "presets"), ("test_target_presets.py", "test_target_devices.py", "model")),
     **dict.fromkeys(("types", "host_values"), ("graph",)),

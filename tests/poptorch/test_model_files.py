@@ -171,6 +171,8 @@ def test_a_file_has_no_values_of_the_callers_arguments(tmp_path):
 EVALUATES = {  # modules of pypoplar that run text or restore objects, and what
     "cli.py": "runs a script that the user names",
     "poptorch/script_runner.py": "runs a script that the user names",
+    "prediction/script_prediction.py": "runs a script that the user names",
+    "prediction/sweeps.py": "tries whether a function and its cases can be pickled, and restores nothing",
     "codelet/python/python_form.py": "code made of the typed form of a codelet",
     "codelet/language/annotations.py": "annotations of the program's own classes",
     "poptorch/lowering/lines.py": "a call at the user's line, of constant text",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.engine.native.header_access import add, get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.unit import inlined, part, seldom
-from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context, Work
+from pypoplar.interface.context_words import CONTEXT_WORDS, RECORDED_ENDS, WORK_SUM_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
 from pypoplar.interface.driver_records import (
     FAULT_WORDS,
@@ -53,7 +53,7 @@ def record_row(header: int, thread: int, compute: int, step: int) -> int:
     row = execution if execution < kept else kept + (execution - kept) % kept
     first = get(header, Slot.STEP_ACCOUNT, step)
     tiles = get(header, Slot.STEP_ACCOUNT, step + 1) - first
-    return word_address(records, 2 * kept * first + row * tiles - get(header, Slot.FIRST_ACTIVE, compute))
+    return word_address(records, RECORDED_ENDS * kept * first + row * tiles - get(header, Slot.FIRST_ACTIVE, compute))
 
 
 @part
