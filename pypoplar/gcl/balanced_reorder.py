@@ -9,11 +9,13 @@ from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.ordering import elements_in_order
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat
 from pypoplar.poputil.arguments import check_operands
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.placement.tiles_of_elements import tiles_of_elements
 from pypoplar.target import check_count
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
@@ -137,13 +139,27 @@ class CollectiveBalancedReorder:
             raise PoplibsError(f"gcl.CollectiveBalancedReorder: there is nothing to order in {self.tensor!r}")
 
     @cached_property
-    def _by_tile(self) -> tuple[tuple[int, Int64s], ...]:
-        """Tiles that hold something, each with the places of its elements in the flattened tensor."""
-        return tuple(
-            (tile, np.concatenate([np.arange(one.begin(), one.end()) for one in intervals]))
-            for tile, intervals in enumerate(self.graph.getTileMapping(self.tensor.flatten()))
-            if intervals
-        )
+    def _columns(self) -> tuple[Int64s, Int64s]:
+        """Tiles that hold something, and how many elements of what each holds a replica has, with padding."""
+        tiles, held = np.unique(self._tile_of, return_counts=True)
+        return tiles, -(-held // self.replicationFactor)
+
+    @cached_property
+    def _tile_of(self) -> Int64s:
+        """The tile of each element of the flattened tensor."""
+        return tiles_of_elements(self.graph, self.tensor.flatten())
+
+    @cached_property
+    def _element_map(self) -> Int64s:
+        """int64 [replicas, elements]: which element of the flattened tensor stands there, -1 for padding."""
+        tiles, sizes = self._columns
+        places = np.argsort(self._tile_of, kind="stable")
+        first = np.searchsorted(self._tile_of[places], tiles)
+        which = np.searchsorted(tiles, self._tile_of[places])
+        replica, column = np.divmod(np.arange(len(places)) - first[which], sizes[which])
+        elements = np.full((self.replicationFactor, int(sizes.sum())), -1, np.int64)
+        elements[replica, offsets(sizes)[which] + column] = places
+        return elements
 
     def getHostRearrangement(self) -> CollectiveBalancedHostRearrangement:
         """The same order for arrays on the host, such as those that remote buffers are filled with.
@@ -153,13 +169,7 @@ class CollectiveBalancedReorder:
         CollectiveBalancedHostRearrangement
             It needs no graph any more.
         """
-        parts = []
-        for _, places in self._by_tile:
-            own = np.full((self.replicationFactor, -(-len(places) // self.replicationFactor)), -1, np.int64)
-            own.reshape(-1)[: len(places)] = places
-            parts.append(own)
-        order = np.concatenate(parts, axis=1)
-        return CollectiveBalancedHostRearrangement(self.replicationFactor, order.shape[1], order)
+        return CollectiveBalancedHostRearrangement(self.replicationFactor, self._element_map.shape[1], self._element_map)
 
     def createReplicaSlice(self, type: ElementType) -> Tensor:
         """A new tensor for the part of one replica, each element on the tile of those that it is of.
@@ -194,14 +204,12 @@ class CollectiveBalancedReorder:
         return self._create(type, self.replicationFactor, "collectives", debugPrefix).flatten()
 
     def _create(self, type: ElementType, rows: int, name: str, prefix: str = "") -> Tensor:
-        parts = []
-        for tile, places in self._by_tile:
-            size = -(-len(places) // self.replicationFactor)
-            named = "/".join(text for text in (prefix, self.debugContext, name) if text)
-            part = self.graph.addVariable(type, [rows, size], f"{named}{tile}")
-            self.graph.setTileMapping(part, tile)
-            parts.append(part)
-        return concat(parts, 1)
+        tiles, sizes = self._columns
+        named = "/".join(text for text in (prefix, self.debugContext, name) if text)
+        made = self.graph.addVariable(type, [rows, int(sizes.sum())], named)
+        bounds = offsets(np.tile(sizes, rows))
+        self.graph.place_pieces(made, bounds[:-1], bounds[1:], np.tile(tiles, rows))
+        return made
 
     def undoRearrangeForCollective(self, tensor: Tensor) -> Tensor:
         """A view of what is in the order of replicas, in the order and shape of the tensor, without padding.
@@ -222,15 +230,10 @@ class CollectiveBalancedReorder:
             If it has another number of elements.
         """
         check_operands("gcl.CollectiveBalancedReorder", self.graph, tensor)
-        order = self.getHostRearrangement().elementMap.reshape(-1)
+        order = self._element_map.reshape(-1)
         if tensor.numElements() != len(order):
             raise PoplibsError(f"expected a tensor of {len(order):,} elements, as all replicas have, got {tensor!r}")
         places = np.empty(self.tensor.numElements(), np.int64)
         held = np.flatnonzero(order >= 0)
         places[order[held]] = held
-        flat = tensor.flatten()
-        cuts = np.flatnonzero(np.diff(places) != 1) + 1
-        begin, end = np.concatenate(([0], cuts)), np.concatenate((cuts, [len(places)]))
-        first = places[begin]
-        pieces = [flat[low : low + count] for low, count in zip(first.tolist(), (end - begin).tolist(), strict=True)]
-        return concat(pieces).reshape(self.tensor.shape())
+        return elements_in_order(tensor, places).reshape(self.tensor.shape())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
+import numpy as np
 from attrs import field, frozen
 
 from pypoplar import popops
@@ -65,85 +66,70 @@ class Chunks:
 
 @frozen(eq=False)
 class _IpuRing:
-    """A call over the IPUs of a replica: one row for each, in fragments that go from IPU to IPU."""
+    """A call over the IPUs of a replica, whose parts go from IPU to IPU."""
 
     call: Collective
-    ipus: int
-    bounds: tuple[int, ...]  # where the fragments of a row begin, and where the last ends
+    order: tuple[int, ...]  # of the IPUs, as parts go
 
     @staticmethod
-    def of(call: Collective, elements: int) -> _IpuRing:
-        ipus = call.graph.getTarget().getNumIPUs()
-        return _IpuRing(call, ipus, tuple(elements * part // ipus for part in range(ipus + 1)))
+    def of(call: Collective) -> _IpuRing:
+        order = ring_order(call.graph.getTarget().getNumIPUs())
+        return _IpuRing(call, order[::-1] if call.method == "anticlockwise_ring" else order)
 
-    def on(self, ipu: int) -> Graph:
-        """The virtual graph of an IPU's tiles."""
-        tiles = self.call.graph.getTarget().getTilesPerIPU()
-        return self.call.graph.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles)
-
-    def fragment(self, row: Tensor, number: int) -> Tensor:
-        return row[self.bounds[number] : self.bounds[number + 1]]
-
-    def variable(self, ipu: int, like: Tensor, name: str) -> Tensor:
-        """A new variable on an IPU."""
-        made = self.call.graph.addVariable(like.elementType(), like.shape(), f"{self.call.debug}/{name}{ipu}")
-        mapTensorLinearly(self.on(ipu), made)
-        return made
-
-    def order(self) -> tuple[int, ...]:
-        """The IPUs in the order in which fragments go."""
-        order = ring_order(self.ipus)
-        return order[::-1] if self.call.method == "anticlockwise_ring" else order
-
-    def place(self) -> dict[int, int]:
-        return {ipu: place for place, ipu in enumerate(self.order())}
+    def before(self, turns: int) -> dict[int, int]:
+        """For each IPU the one that stands so many turns before it in the ring."""
+        return {ipu: self.order[place - turns] for place, ipu in enumerate(self.order)}
 
     def scatter(self, rows: Tensor, op: CollectiveOperator) -> list[Tensor]:
         """By IPU the fragment of its number of all rows together."""
-        order, place = self.order(), self.place()
-        if op is CollectiveOperator.LOCAL or self.ipus == 1:
-            return [self._copied(self.fragment(rows[ipu], ipu), ipu, "own") for ipu in range(self.ipus)]
-        numbers = {ipu: order[place[ipu] - 1] for ipu in order}  # of the fragments that they send first
-        moved = {ipu: self._copied(self.fragment(rows[ipu], numbers[ipu]), ipu, "own") for ipu in order}
-        for step in range(1, self.ipus):
-            sources, numbers = moved, {ipu: order[place[ipu] - 1 - step] for ipu in order}
-            before = {ipu: order[place[ipu] - 1] for ipu in order}
-            moved = {ipu: self.variable(ipu, sources[before[ipu]], f"step{step}/") for ipu in order}
-            self._copy(concat([sources[before[ipu]] for ipu in order]), concat([moved[ipu] for ipu in order]), "toNext")
-            own = concat([self.fragment(rows[ipu], numbers[ipu]) for ipu in order])
-            ROWS[op].combine(
-                self.call.graph, concat([moved[ipu] for ipu in order]), own, self.call.prog, f"{self.call.debug}/{op.name}"
-            )
-        return [moved[ipu] for ipu in range(self.ipus)]
+        ipus, elements = rows.shape()
+        bounds = [elements * part // ipus for part in range(ipus + 1)]
+        if op is CollectiveOperator.LOCAL or ipus == 1:
+            return [self._copied(_part(rows[ipu], bounds, ipu), ipu) for ipu in range(ipus)]
+        source = self.before(1)
+        moved = {ipu: self._copied(_part(rows[ipu], bounds, number), ipu) for ipu, number in source.items()}
+        for turn in range(1, ipus):
+            coming, numbers = moved, self.before(turn + 1)
+            moved = {ipu: self._variable(ipu, coming[source[ipu]], f"step{turn}/") for ipu in self.order}
+            received = concat([moved[ipu] for ipu in self.order])
+            self._copy(concat([coming[source[ipu]] for ipu in self.order]), received, "toNext")
+            own = concat([_part(rows[ipu], bounds, numbers[ipu]) for ipu in self.order])
+            ROWS[op].combine(self.call.graph, received, own, self.call.prog, f"{self.call.debug}/{op.name}")
+        return [moved[ipu] for ipu in range(ipus)]
 
     def gather(self, parts: list[Tensor]) -> Tensor:
         """[IPUs, elements]: all parts one behind the other, for each IPU."""
-        order, place = self.order(), self.place()
-        whole = concat(parts)
-        result = concat([self.variable(ipu, whole, "gathered").expand([0]) for ipu in range(self.ipus)])
-        self._copy(concat(parts), concat([self.fragment_of(result[ipu], parts, ipu) for ipu in range(self.ipus)]), "own")
-        for step in range(1, self.ipus):
-            numbers = {ipu: order[place[ipu] - step] for ipu in order}  # of the parts that come
-            before = {ipu: order[place[ipu] - 1] for ipu in order}
-            source = concat([self.fragment_of(result[before[ipu]], parts, numbers[ipu]) for ipu in order])
-            target = concat([self.fragment_of(result[ipu], parts, numbers[ipu]) for ipu in order])
-            self._copy(source, target, "toNext")
+        ipus, whole = range(len(parts)), concat(parts)
+        bounds = [0, *accumulate(part.numElements() for part in parts)]
+        result = concat([self._variable(ipu, whole, "gathered").expand([0]) for ipu in ipus])
+        self._copy(whole, concat([_part(result[ipu], bounds, ipu) for ipu in ipus]), "own")
+        source = self.before(1)
+        for turn in range(1, len(parts)):
+            numbers = self.before(turn)
+            sent = concat([_part(result[source[ipu]], bounds, numbers[ipu]) for ipu in self.order])
+            self._copy(sent, concat([_part(result[ipu], bounds, numbers[ipu]) for ipu in self.order]), "toNext")
         return result
 
-    @staticmethod
-    def fragment_of(row: Tensor, parts: list[Tensor], number: int) -> Tensor:
-        """Where a part lies in a row of all of them."""
-        begin = sum(part.numElements() for part in parts[:number])
-        return row[begin : begin + parts[number].numElements()]
+    def _variable(self, ipu: int, like: Tensor, name: str) -> Tensor:
+        """A new variable on an IPU."""
+        graph, tiles = self.call.graph, self.call.graph.getTarget().getTilesPerIPU()
+        made = graph.addVariable(like.elementType(), like.shape(), f"{self.call.debug}/{name}{ipu}")
+        mapTensorLinearly(graph.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles), made)
+        return made
 
-    def _copied(self, source: Tensor, ipu: int, name: str) -> Tensor:
-        made = self.variable(ipu, source, name)
-        self._copy(source, made, name)
+    def _copied(self, source: Tensor, ipu: int) -> Tensor:
+        made = self._variable(ipu, source, "own")
+        self._copy(source, made, "own")
         return made
 
     def _copy(self, source: Tensor, target: Tensor, name: str) -> None:
         if source.numElements():
             self.call.prog.add(Copy(source, target, f"{self.call.debug}/{name}"))
+
+
+def _part(row: Tensor, bounds: list[int], number: int) -> Tensor:
+    """One of the parts of a row, which begin and end at bounds."""
+    return row[bounds[number] : bounds[number + 1]]
 
 
 def _rows(call: Collective, data: Tensor) -> Tensor:
@@ -159,9 +145,8 @@ def _rows(call: Collective, data: Tensor) -> Tensor:
 
 def _check_place(call: Collective, part: Tensor, ipu: int, what: str, tiles: int) -> None:
     """`PoplibsError` for what lies on another IPU."""
-    mapping = call.graph.getTileMapping(part) if part.numElements() else []
-    others = sorted({tile // tiles for tile, intervals in enumerate(mapping) if intervals} - {ipu})
-    if others:
+    others = np.setdiff1d(call.graph.mapped_pieces(part)[2] // tiles, [ipu])
+    if len(others):
         raise PoplibsError(f"{call.name}: {what} has to lie on IPU {ipu}, and lies on IPU {others[0]}, too: {part!r}")
 
 
@@ -205,12 +190,11 @@ def reduceScatterWithinReplica(
 def _scattered(call: Collective, data: Tensor, op: CollectiveOperator) -> list[Tensor]:
     rows = _rows(call, data)
     check_operator(call.name, op, rows.elementType())
-    ring = _IpuRing.of(call, rows.dim(1))
     if op is CollectiveOperator.SQUARE_ADD and rows.numElements():
         rows = popops.square(call.graph, rows, call.prog, f"{call.debug}/square")
-    parts = ring.scatter(rows, op)
+    parts = _IpuRing.of(call).scatter(rows, op)
     if op is CollectiveOperator.MEAN and rows.numElements():
-        popops.mulInPlace(call.graph, concat(parts), 1.0 / ring.ipus, call.prog, f"{call.debug}/mean")
+        popops.mulInPlace(call.graph, concat(parts), 1.0 / rows.dim(0), call.prog, f"{call.debug}/mean")
     return parts
 
 
@@ -259,7 +243,7 @@ def allGatherWithinReplica(
             raise PoplibsError(f"{call.name}: chunks are of one type, got {one!r} and {other!r}")
     for ipu, part in enumerate(parts):
         _check_place(call, part, ipu, f"chunk {ipu}", tiles)
-    return _IpuRing.of(call, 0).gather([part.flatten() for part in parts])
+    return _IpuRing.of(call).gather([part.flatten() for part in parts])
 
 
 @public
@@ -300,4 +284,4 @@ def allReduceWithinReplica(
         result = graph.clone(rows, f"{call.debug}/result")
         prog.add(Copy(rows, result, call.debug))
         return result
-    return _IpuRing.of(call, 0).gather(_scattered(call, toReduce, op))
+    return _IpuRing.of(call).gather(_scattered(call, toReduce, op))

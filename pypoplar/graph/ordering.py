@@ -83,7 +83,7 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     if (places := _order_of_elements(runs)) is not None:
         if is_sorted(places):
             return reference.flatten(), [view.flatten() for view in others]
-        return _elements_in_order(reference, places), [_elements_in_order(view, places) for view in others]
+        return elements_in_order(reference, places), [elements_in_order(view, places) for view in others]
     runs = runs.unit_steps()
     order = runs.memory_order()
     if _overlap(runs.start[order], runs.count[order]):
@@ -163,9 +163,9 @@ def _order_of_elements(runs: RunList) -> Integers | None:
     return places if len(places) == runs.elements() else places[held]
 
 
-def _elements_in_order(tensor: Tensor, places: Integers) -> Tensor:
+def elements_in_order(tensor: Tensor, places: Integers) -> Tensor:
     """What a tensor has at these places."""
-    return tensor._scattered(compress(tensor._run_list().ids()[places], tensor._bounds()), (tensor.numElements(),))
+    return tensor._scattered(compress(tensor._run_list().ids()[places], tensor._bounds()), (len(places),))
 
 
 def _stretches(tensor: Tensor, runs: RunList, others: Sequence[RunList]) -> list[RunList] | None:
