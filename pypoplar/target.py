@@ -263,7 +263,8 @@ class Target(ShownInNotebooks):
             **changes,
         }
         made = Target(type=type, system=preset.name, architecture=preset.architecture, timing=timing, **values)
-        return made if type is TargetType.CPU else made.evolve(**_what_if.get())
+        changed = {} if type is TargetType.CPU else _what_if.get()
+        return made.evolve(**changed) if changed else made  # to evolve by nothing would check every figure again
 
     @staticmethod
     def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None, timing: str = "model") -> Target:
