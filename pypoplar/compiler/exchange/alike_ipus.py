@@ -14,11 +14,10 @@ import numpy as np
 from attrs import astuple, frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
-from pypoplar.arrays.groups import offsets, ragged
+from pypoplar.arrays.groups import groups_of, offsets, ragged
 from pypoplar.arrays.interval_algebra import Strands, holder, keys
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts
-from pypoplar.compiler.exchange.gathers import Gathers
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import columns
 from pypoplar.compiler.exchange.vertex_side import Moving, VertexSide
@@ -143,7 +142,7 @@ class _Leader:
 
     @staticmethod
     def of(share: _Share, variables: Int64s, homes: Homes, most: int) -> _Leader:
-        variable, sample, number = np.unique(holder(variables, share.begin), return_index=True, return_inverse=True)
+        variable, sample, number = groups_of(holder(variables, share.begin))
         low, high = np.full(len(variable), variables[-1]), np.zeros(len(variable), np.int64)
         np.minimum.at(low, number, share.begin)
         np.maximum.at(high, number, share.begin + share.length)
@@ -248,29 +247,17 @@ class SpreadPlan:
         source, target = (tile // self.alike.per_ipu for tile in (moves.preload.source_tile, moves.preload.target_tile))
         if bool(np.isin(target[source != target], self.alike.followed).any()):
             return None
-        pieces = (moves.preload, moves.copied_gather, moves.copied_parted, moves.copied_scatter)
+        on_tiles = (moves.gather, moves.parted, moves.scatter, moves.preload)
+        copied = (moves.copied_gather, moves.copied_parted, moves.copied_scatter)
         found = Moving(
             self._parts(moves.incoming),
             self._parts(moves.outgoing),
             self._landing(moves.landing),
-            self._gathers(moves.gathers),
-            *map(self._pieces, pieces),
+            self._by_tile(moves.buffer_bytes),
+            self._by_tile(moves.buffer_alignment),
+            *map(self._pieces, (*on_tiles, *copied)),
         )
         return VertexSide(placement, offset, found)
-
-    def _gathers(self, gathers: Gathers) -> Gathers:
-        """But for the list of edges: where they lie is known by now."""
-        nothing = np.zeros(0, np.int64)
-        return Gathers(
-            nothing,
-            nothing,
-            self._pieces(gathers.gather),
-            self._pieces(gathers.parted),
-            self._pieces(gathers.preload),
-            self._pieces(gathers.scatter),
-            self._by_tile(gathers.bytes),
-            self._by_tile(gathers.alignment),
-        )
 
     def _cut(self, tile: Int64s) -> Int64s:
         return np.searchsorted(tile, np.arange(len(self.alike.leader) + 1) * self.alike.per_ipu)

@@ -33,7 +33,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     moves = side.moves
     if moves is None:
         return _plan_inplace_edges(graph, edges, side.offset, number)
-    gathers, landing = moves.gathers, moves.landing
+    landing = moves.landing
     before, arrivals = _arrivals(graph.tiles, survey, homes, moves.incoming, landing)
     after, departures = _departures(graph.tiles, survey, homes, moves.outgoing, landing)
     return ComputePlan(
@@ -47,10 +47,10 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         edge_in_buffer=side.placement >= LANDED,
         edge_length=edges.length,
         exchange_before=before,
-        gather=gathers.gather,
-        parted=gathers.parted,
+        gather=moves.gather,
+        parted=moves.parted,
         preload=moves.preload,
-        scatter=gathers.scatter,
+        scatter=moves.scatter,
         exchange_after=after,
         before=arrivals.exchange,
         after=departures.exchange,
@@ -60,8 +60,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         after_stretches=departures.stretches,
         copied_before=appended(moves.copied_gather, moves.copied_parted),
         copied_after=moves.copied_scatter,
-        buffer_bytes=landing.bytes + gathers.bytes,
-        buffer_alignment=gathers.alignment,
+        buffer_bytes=moves.buffer_bytes,
+        buffer_alignment=moves.buffer_alignment,
     )
 
 

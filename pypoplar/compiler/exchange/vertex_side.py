@@ -13,7 +13,7 @@ from pypoplar.arrays.dtypes import Int8s, Int64s
 from pypoplar.arrays.interval_algebra import keys, overlay, subtract, union
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, askew, place_edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
-from pypoplar.compiler.exchange.gathers import Gathers, plan_gathers
+from pypoplar.compiler.exchange.gathers import plan_gathers
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces, varying_pieces
 from pypoplar.compiler.exchange.parted_edges import part_edges
@@ -39,7 +39,11 @@ class Moving:
     incoming: Parts
     outgoing: Parts
     landing: Landing
-    gathers: Gathers
+    buffer_bytes: Int64s  # [tiles]: of the exchange buffer, what lands and what is gathered
+    buffer_alignment: Int64s  # [tiles]: what it begins at a multiple of
+    gather: Pieces
+    parted: Pieces
+    scatter: Pieces
     preload: Pieces
     copied_gather: Pieces
     copied_parted: Pieces
@@ -74,7 +78,11 @@ def plan_vertex_side(graph: FrozenGraph, homes: Homes, survey: Survey, edges: Ed
             incoming,
             outgoing,
             landing,
-            gathers,
+            landing.bytes + gathers.bytes,
+            gathers.alignment,
+            gather=gathers.gather,
+            parted=gathers.parted,
+            scatter=gathers.scatter,
             preload=sorted_by_target_tile(appended(old, gathers.preload)),
             copied_gather=copied_pieces(edges, placement, offset, gathers.gather, constants),
             copied_parted=varying_pieces(gathers.parted, constants),
