@@ -145,11 +145,12 @@ class Runs:
             self._failed = [*self._failed, FailedAccount(name, error, executions, cycles)][-MOST_FAILED:]
 
     def _kept_run(self, name: str, account: RunTables, recorder: TileRecorder) -> KeptRun:
-        recorded = recorder.recorded(account.tables[Slot.EXECUTIONS], _tile_counts(account))
+        tiles = _tile_counts(account)
+        recorded = recorder.recorded(account.tables[Slot.EXECUTIONS], tiles)
         if len(account.tables[Slot.TILE_CYCLES]) <= PACKED:
             return KeptRun(name, account.settled(copied=False), recorded)
         compute = [step.compute for step in self.state.executable.steps]
-        return KeptRun(name, account.without_tiles(), recorded, _tile_counts(account).packed(compute))
+        return KeptRun(name, account.without_tiles(), recorded, tiles.packed(compute))
 
     def _take_back(self, account: RunTables, logged: int) -> None:
         if account is self._later:

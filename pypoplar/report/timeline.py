@@ -114,7 +114,7 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     if recorded and execution.trace.missed:
         missed = counted(execution.trace.missed, "later execution of a step was", "later executions of steps were")
         notes.append(f"{missed} not recorded")
-    if execution.trace.recorded and execution.trace.tiles.step.size:
+    if execution.trace.recorded and len(execution.trace.tiles):
         notes.append(_means_between(execution.trace.recorded, execution.trace.unrecorded))
     if not execution.copies_known:
         notes.append(COPIES_UNKNOWN)

@@ -110,15 +110,13 @@ class Trace:
         numpy.ndarray
             int64, an entry for each execution of `tiles`: its place in the trace, -1 where the trace does not have it.
         """
-        order = np.lexsort((self.step, self.run))
-        pairs = np.stack((self.run, self.step), 1).astype(np.int64)[order]
-        starts = np.flatnonzero((np.diff(pairs, axis=0, prepend=-1) != 0).any(1))
-        begin = dict(zip(map(tuple, pairs[starts].tolist()), starts.tolist(), strict=True))
-        end = dict(zip(begin, np.append(starts, len(order))[1:].tolist(), strict=True))
-        events: Int64s = np.full(len(self.tiles), -1, np.int64)
-        columns = (self.tiles.run.tolist(), self.tiles.step.tolist(), self.tiles.execution.tolist())
-        for place, (run, step, execution) in enumerate(zip(*columns, strict=True)):
-            there = begin.get((run, step), 0) + execution
-            if there < end.get((run, step), 0):
-                events[place] = order[there]
+        own = self.tiles
+        steps = 1 + max(int(self.step.max(initial=0)), int(own.step.max(initial=0)))
+        pair, wanted = (one.run.astype(np.int64) * steps + one.step for one in (self, own))
+        order = np.argsort(pair, kind="stable")
+        begin, end = (np.searchsorted(pair, wanted, side, sorter=order) for side in ("left", "right"))
+        place = begin + own.execution
+        known = place < end
+        events: Int64s = np.full(len(own), -1, np.int64)
+        events[known] = order[place[known]]
         return events
