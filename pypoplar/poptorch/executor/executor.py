@@ -195,14 +195,17 @@ class PoplarExecutor:
         PoplarRuntimeError
             If the model was destroyed.
         """
-        if self._destroyed:
-            raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
+        self._require_model()
         args, kwargs = in_order(self._module, args, kwargs, devices=("cpu", "meta"))
         return predicted(self._module, args, kwargs, self._settings, self._optimizer, sample, assumptions)
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
+    def _require_model(self) -> None:
+        """`PoplarRuntimeError` if the model was destroyed."""
         if self._destroyed:
             raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
+        self._require_model()
         for watcher in watchers():
             watcher.calls(self, args, kwargs)
         start = time.perf_counter()

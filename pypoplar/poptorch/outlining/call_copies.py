@@ -15,7 +15,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
 from pypoplar.poptorch.outlining.memory_order import in_memory_order
-from pypoplar.poptorch.outlining.tensors_within import all_within, tensors_within
+from pypoplar.poptorch.outlining.tensors_within import tensors_within
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
@@ -73,8 +73,8 @@ def _in_memory(graph: Graph, source: Tensor, target: Tensor) -> tuple[Tensor, Te
 
 
 def layouts(graph: Graph, value: Any) -> tuple[LayoutOfView, ...]:
-    """Of the tensors within a value, and of those of which nothing else matters."""
-    return tuple(layout_of_view(graph, tensor) for tensor in all_within(value))
+    """Of the tensors within a value."""
+    return tuple(layout_of_view(graph, tensor) for tensor in tensors_within(value))
 
 
 def layout_of_view(graph: Graph, tensor: Tensor) -> LayoutOfView:

@@ -18,7 +18,7 @@ from pypoplar.poptorch.lowering.values import Constant, InputVariable, Pending, 
 from pypoplar.poptorch.outlining.call_copies import LayoutOfView, Twins, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws
 from pypoplar.poptorch.outlining.memory_order import are_in_turn, in_memory_order
-from pypoplar.poptorch.outlining.tensors_within import all_within, consists_of_tensors, tensors_within, with_tensors
+from pypoplar.poptorch.outlining.tensors_within import consists_of_tensors, tensors_within, with_tensors
 from pypoplar.program import Sequence
 
 
@@ -212,7 +212,7 @@ def _ordered(arguments: _OwnArguments, nodes: SequenceOf[fx.Node], body: _Body) 
     given = _variables(value for node, value in inside.items() if node not in within)
     own = {number: place for place, (_, twin) in enumerate(arguments.twins) for number in twin.variable_numbers()}
     joined: set[int] = set()
-    for tensor in all_within([inside[node] for node in nodes if not isinstance(inside[node], Pending)]):
+    for tensor in tensors_within([inside[node] for node in nodes if not isinstance(inside[node], Pending)]):
         numbers = set(tensor.variable_numbers())
         others = numbers & given
         if len(numbers) > 1 and not others <= own.keys():
@@ -225,7 +225,7 @@ def _ordered(arguments: _OwnArguments, nodes: SequenceOf[fx.Node], body: _Body) 
 
 def _variables(values: Iterable[Any]) -> set[int]:
     """The numbers of all variables that tensors within values view."""
-    return {number for value in values for tensor in all_within(value) for number in tensor.variable_numbers()}
+    return {number for value in values for tensor in tensors_within(value) for number in tensor.variable_numbers()}
 
 
 def _results(lowering: GraphLowering, nodes: SequenceOf[fx.Node], wanted: set[int]) -> tuple[tuple[int, ...], dict[int, Any]]:

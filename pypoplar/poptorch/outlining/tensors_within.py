@@ -39,25 +39,13 @@ def with_tensors(value: Any, replaced: Callable[[Tensor], Tensor]) -> Any:
 
 
 def tensors_within(value: Any) -> list[Tensor]:
-    """All tensors within a value, in one order."""
-    found: list[Tensor] = []
-
-    def noted(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    with_tensors(value, noted)
-    return found
-
-
-def all_within(value: Any) -> list[Tensor]:
-    """All tensors within a value that may be anything."""
+    """All tensors within a value, whatever else is in it, in one order."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, list | tuple):
-        return [tensor for part in value for tensor in all_within(part)]
+        return [tensor for part in value for tensor in tensors_within(part)]
     if attrs.has(type(value)) and not isinstance(value, Constant):
-        return [tensor for part in attrs.fields(type(value)) for tensor in all_within(getattr(value, part.name))]
+        return [tensor for part in attrs.fields(type(value)) for tensor in tensors_within(getattr(value, part.name))]
     return []
 
 
