@@ -405,7 +405,7 @@ def shared_addresses():
     """Three variables on tile 1, of which two share addresses at different times, with a gap before them."""
     placed = variables(("x", True, -1, -1), ("a", False, 0, 1), ("b", False, 1, 2), places=[{1: 20}, {1: 12}, {1: 8}])
     work = [compute(f"work{step}", step, [1] * 4) for step in range(2)]
-    return report(*work, variables=evolve(placed, offset=np.array([0, 24, 24])))
+    return report(*work, variables=evolve(placed, offset=np.array([0, 24, 24]), span=np.array([20, 12, 8])))
 
 
 addresses_page = made_page(shared_addresses)
