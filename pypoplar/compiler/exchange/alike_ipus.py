@@ -30,9 +30,12 @@ OWN_SHARE = 4  # times its part of all homes and strands: what an IPU may look a
 
 @frozen(eq=False)
 class IpuShift:
-    """From one IPU to one that is like it: for each variable that the first touches, how far elements and homes are moved."""
+    """From one IPU to one that is like it: for each variable that the first touches, how far elements and homes are moved.
 
-    variable: Int64s  # ascending
+    What is touched is looked up by its elements: it may go on into the next variable, which counts with the one where it begins.
+    """
+
+    first: Int64s  # ascending: the first element that is touched of each
     elements: Int64s
     homes: Int64s  # places in the list of all homes
     tiles: int
@@ -45,7 +48,6 @@ class AlikeIpus:
     leader: list[int]
     shift: list[IpuShift]
     per_ipu: int  # tiles
-    variables: Int64s  # [variables + 1]: element ids of their first elements
 
     @property
     def leaders(self) -> list[int]:
@@ -77,7 +79,7 @@ def find_alike(graph: FrozenGraph, edges: Edges, homes: Homes, survey: Survey) -
             alike.append(found)
         leader.append(found.share.ipu)
         shift.append(by)
-    return AlikeIpus(leader, shift, cuts.per_ipu, variables) if len(set(leader)) < ipus else None
+    return AlikeIpus(leader, shift, cuts.per_ipu) if len(set(leader)) < ipus else None
 
 
 @frozen(eq=False)
@@ -131,8 +133,7 @@ class _Leader:
     """An IPU that is planned, and what it touches, variable by variable."""
 
     share: _Share
-    variable: Int64s  # ascending
-    number: Int64s  # of each strand, into `variable`
+    number: Int64s  # of each strand, that of its variable among those that are touched, in their order
     sample: Int64s  # a strand of each variable
     low: Int64s  # the first element that is touched of each
     high: Int64s  # behind the last one
@@ -149,12 +150,12 @@ class _Leader:
         first = holder(homes.begin, low)
         count = holder(homes.begin, high - 1) + 1 - first
         leads = bool((first >= 0).all()) and int(count.sum()) <= most
-        return _Leader(share, variable, number, sample, low, high, first, count, leads)
+        return _Leader(share, number, sample, low, high, first, count, leads)
 
     def itself(self) -> IpuShift:
         """The shift from here to here."""
-        nothing = np.zeros(len(self.variable), np.int64)
-        return IpuShift(self.variable, nothing, nothing, 0)
+        nothing = np.zeros(len(self.low), np.int64)
+        return IpuShift(self.low, nothing, nothing, 0)
 
     def reaches(self, share: _Share, homes: Homes, survey: Survey) -> IpuShift | None:
         """How to come from here to another IPU; None if it is not alike."""
@@ -166,7 +167,7 @@ class _Leader:
         if not bool((elements[self.number] == moved).all()) or not self._in_order(elements):
             return None
         first = holder(homes.begin, self.low + elements)
-        shift = IpuShift(self.variable, elements, first - self.first_home, (share.ipu - own.ipu) * own.per_ipu)
+        shift = IpuShift(self.low, elements, first - self.first_home, (share.ipu - own.ipu) * own.per_ipu)
         return shift if self._lies_alike(shift, share.ipu, homes, survey) else None
 
     def _in_order(self, elements: Int64s) -> bool:
@@ -288,7 +289,7 @@ class SpreadPlan:
     def _parts(self, parts: Parts) -> Parts:
         def moved(rows: slice, shift: IpuShift) -> tuple[AnyArray, ...]:
             tile, begin, end, home = (column[rows] for column in astuple(parts, recurse=False))
-            number = np.searchsorted(shift.variable, self.homes.variable[home])
+            number = holder(shift.first, begin)
             by = shift.elements[number]
             return tile + shift.tiles, begin + by, end + by, home + shift.homes[number]
 
@@ -300,7 +301,7 @@ class SpreadPlan:
         def moved(rows: slice, shift: IpuShift) -> tuple[AnyArray, ...]:
             begin, here = landing.begin[rows], tile[rows]
             element = begin - here * span
-            number = np.searchsorted(shift.variable, holder(self.alike.variables, element))
+            number = holder(shift.first, element)
             there = keys(here + shift.tiles, element + shift.elements[number], span)
             return there, there + (landing.end[rows] - begin), landing.offset[rows], landing.width[rows]
 

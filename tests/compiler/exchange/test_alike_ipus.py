@@ -44,6 +44,15 @@ class Half(Vertex):
             self.y[i] = 2.0
 
 
+class Reader(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.y)):
+            self.y[i] = self.x[i]
+
+
 @attrs.frozen
 class Reading:
     """What a vertex reads of a variable: stretches of the share of its IPU, which may reach beyond it."""
@@ -208,16 +217,20 @@ ALIKE = Recipe(
 
 
 def planned_vertices(recipe: Recipe) -> list[int]:
+    return planned_of(*recipe.build())
+
+
+def planned_of(graph: Graph, program: Sequence) -> list[int]:
     """How many vertices of each compute set are planned, all of which are planned where no IPU is like another."""
     planned = []
     original = compute_set_plan.plan_vertex_side
 
-    def counting(graph: Any, homes: Any, survey: Any, edges: Edges) -> Any:
+    def counting(frozen: Any, homes: Any, survey: Any, edges: Edges) -> Any:
         planned.append(len(edges.vertex))
-        return original(graph, homes, survey, edges)
+        return original(frozen, homes, survey, edges)
 
     with patch.object(compute_set_plan, "plan_vertex_side", counting):
-        compiled(*recipe.build())
+        compiled(graph, program)
     return planned
 
 
@@ -248,6 +261,29 @@ def test_outputs_that_lie_on_another_ipu_keep_what_they_held():
     once = compiled(graph, program)
     with patch.object(compute_set_plan, "find_alike", lambda *_: None):
         assert compiled(graph, program) == once
+
+
+@pytest.mark.parametrize("results", ["before", "behind, the last IPU's first"])
+def test_inputs_that_go_on_into_the_next_variable_are_planned_once_and_equal(results):
+    """Of two variables that follow each other one stretch of elements is read, and both come from another IPU."""
+    model = IPUModel("tiny")
+    model.numIPUs = 3
+    graph = Graph(model.createDevice().getTarget())
+    compute_set, tiles = graph.addComputeSet("read"), graph.getTarget().getTilesPerIPU()
+    written = [graph.addVariable(FLOAT, [10], "y") for _ in range(3)] if results == "before" else []
+    read = [[graph.addVariable(FLOAT, [5], name) for name in ("one", "two")] for _ in range(3)]
+    graph.setTileMapping(graph.addVariable(FLOAT, [1], "between"), 0)
+    written = written or [graph.addVariable(FLOAT, [10], "y") for _ in range(3)][::-1]
+    for ipu, (parts, y) in enumerate(zip(read, written, strict=True)):
+        for part in parts:
+            graph.setTileMapping(part, (ipu + 1) % 3 * tiles + 1)
+        graph.setTileMapping(y, ipu * tiles)
+        graph.setTileMapping(graph.addVertex(compute_set, Reader, {"x": concat(parts), "y": y}), ipu * tiles)
+    program = Sequence([Execute(compute_set)])
+    assert planned_of(graph, program) == [1]
+    with patch.object(compute_set_plan, "find_alike", lambda *_: None):
+        alone = compiled(graph, program)
+    assert compiled(graph, program) == alone
 
 
 def are_alike(*ipus: Any) -> bool:
