@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Float64s, Int64s
+from pypoplar.compiler.exchange.pod_links import ladder_links
 from pypoplar.report.execution import Step, numbered_steps
 from pypoplar.report.report import ExchangeReport, Report
 
@@ -22,20 +23,27 @@ class Crossing:
     cycles: int  # of all executions, between IPUs
     bytes: Int64s
 
+    def carried(self) -> Int64s:
+        """By its two ends the bytes that each link carries in an execution; what is on its way to farther IPUs counts on each."""
+        between = self.bytes.copy()
+        np.fill_diagonal(between, 0)
+        return ladder_links(len(between)).carried(between)
+
     def use(self, link: float) -> Float64s:
-        """Shares of what links carry in the exchange's cycles between IPUs, both ways together; 0 where they are not known."""
-        both = (self.bytes + self.bytes.T).astype(np.float64)
-        np.fill_diagonal(both, 0)
-        capacity = link * self.cycles / max(self.executions, 1)
-        shares: Float64s = np.minimum(both / capacity, 1.0) if capacity else np.zeros_like(both)
+        """Shares of what links carry in the exchange's cycles between IPUs, each direction by itself; 0 where not known or no link.
+
+        `link` is what one carries in a cycle, both ways together.
+        """
+        capacity = link / 2 * self.cycles / max(self.executions, 1)
+        carried = self.carried().astype(np.float64)
+        shares: Float64s = np.minimum(carried / capacity, 1.0) if capacity else np.zeros_like(carried)
         return shares
 
     def busiest(self) -> tuple[int, int]:
-        """The two IPUs between which the most goes, both ways together."""
-        both = self.bytes + self.bytes.T
-        np.fill_diagonal(both, 0)
-        one, other = divmod(int(both.argmax()), len(both))
-        return min(one, other), max(one, other)
+        """The IPU that sends and the one that receives over the link that carries the most."""
+        carried = self.carried()
+        one, other = divmod(int(carried.argmax()), len(carried))
+        return one, other
 
 
 @frozen
@@ -54,10 +62,10 @@ class BetweenIpus:
     equals: int = 0
 
     def told(self) -> str:
-        """``limited by the link of IPUs 0 and 1; busiest port: tile 3, 8 B sent, 0 B received``."""
-        ipus = "IPUs {} and {}".format(*self.link)
+        """``limited by the link from IPU 0 to IPU 1; busiest port: tile 3, 8 B sent, 0 B received``."""
+        ipus = "IPU {} to IPU {}".format(*self.link)
         used = "" if self.use is None else f", {self.use:.1%} used"
-        link = f"limited by the link of {ipus}" if (self.use or 0) >= FULL else f"busiest link: {ipus}{used}"
+        link = f"limited by the link from {ipus}" if (self.use or 0) >= FULL else f"busiest link: from {ipus}{used}"
         alike = f" ({self.equals:,} {'other moves' if self.equals == 1 else 'others move'} as much)" if self.equals else ""
         return f"{link}; busiest port: tile {self.tile:,}{alike}, {self.sent:,} B sent, {self.received:,} B received"
 

@@ -119,7 +119,7 @@ class ReportTarget:
     timing:
         Whom cycles follow: "model", the vendor's IPU Model, or measurements of "hardware".
     link_bytes_per_cycle:
-        Bytes that go between two IPUs in a cycle, both ways together; 0 if not known.
+        Bytes that a link between two IPUs carries in a cycle, both ways together, half of them each way; 0 if not known.
     host_link:
         The link to the host; None if not known.
     """

@@ -249,24 +249,41 @@ def test_what_crosses_between_ipus_is_a_global_exchange_at_the_pace_of_the_link(
     x, y = bench.variable(1000, 3), bench.variable(1000, TILES + 3)
     (step,) = bench.steps(Copy(x, y))
     target = bench.device.getTarget()
-    link = math.ceil(4000 / target.ipu_link_bytes_per_second * target.getTileClockFrequency())
+    link = math.ceil(2 * 4000 / target.ipu_link_bytes_per_second * target.getTileClockFrequency())
     assert step.global_exchange_cycles == max(link, 1000)
     assert not step.exchange_cycles.any()
     assert step.sync_cycles == target.getGlobalSyncCycles()
     assert step.fixed_cycles == step.global_exchange_cycles + step.sync_cycles
 
 
-def test_a_slow_link_decides_and_carries_both_ways_together():
+def test_the_fullest_link_decides_and_has_half_its_bandwidth_each_way():
+    """From 1 to 2 it goes by 0, whose link to 2 is the fullest of 3 IPUs."""
     target = target_of(ipus=3, ipu_link_bytes_per_second=1e9)
-    flows = np.array([[0, 1000, 0], [500, 0, 300], [0, 0, 0]])
-    assert link_cycles(target, flows) == math.ceil(1500 / 1e9 * 1.85e9)
+    flows = np.array([[0, 1000, 900], [500, 0, 300], [0, 0, 0]])
+    assert link_cycles(target, flows) == math.ceil(1200 / 0.5e9 * 1.85e9)
+
+
+def test_two_ipus_of_a_machine_move_what_was_measured():
+    """423 Gb/s both ways together, of a GC200 (M)."""
+    target = Target.of_preset("ipu2", num_ipus=2)
+    cycles = link_cycles(target, np.array([[0, 10**9], [10**9, 0]]))
+    assert 8 * 2e9 / (cycles / target.getTileClockFrequency()) == pytest.approx(423e9, rel=0.1)
+
+
+def test_a_ring_of_16_replicas_reduces_51_megabytes_in_3_milliseconds():
+    """Links of 32 GB/s each way; two phases of 15 steps, of a sixteenth each, around the ladder."""
+    target = target_of(ipus=16, ipu_link_bytes_per_second=64e9)
+    ring = [*range(0, 16, 2), *range(15, 0, -2)]
+    flows = np.zeros((16, 16), np.int64)
+    flows[ring, [*ring[1:], ring[0]]] = 51_000_000 // 16
+    assert 2 * 15 * link_cycles(target, flows) / target.getTileClockFrequency() == pytest.approx(3.0e-3, rel=0.1)
 
 
 def test_what_several_tiles_of_an_ipu_receive_crosses_once():
     target = target_of(ipus=2, ipu_link_bytes_per_second=1e9)
     one = priced(target, [0], [TILES], [0], [4000])
     several = priced(target, [0] * 5, [TILES + k for k in range(5)], [0] * 5, [4000] * 5)
-    assert one.global_cycles == several.global_cycles == 7400
+    assert one.global_cycles == several.global_cycles == 14800
     assert several.crosses
 
 
@@ -280,7 +297,7 @@ def test_a_constraint_stands_for_the_links_of_its_flows():
     more = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1), GlobalExchangeFlow(0, 2), GlobalExchangeFlow(2, 1)]),)
     assert link_cycles(target.evolve(global_exchange_constraints=more), flows) == round(1000 / 1e6 * 1.85e9)
     wide = (GlobalExchangeConstraint(8e12, [GlobalExchangeFlow(0, 1)]),)
-    assert link_cycles(target.evolve(global_exchange_constraints=wide), flows) == round(500 / 1e6 * 1.85e9)
+    assert link_cycles(target.evolve(global_exchange_constraints=wide), flows) == round(500 / 0.5e6 * 1.85e9)
 
 
 def test_what_the_last_tile_sends_is_apart_from_what_the_first_one_does():

@@ -15,6 +15,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
 from pypoplar.arrays.groups import in_order, is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
+from pypoplar.compiler.exchange.pod_links import ladder_links
 from pypoplar.compiler.exchange_plan import CopyShares, Pieces
 from pypoplar.executable.exchange_account import Exchange
 from pypoplar.target import Target
@@ -140,9 +141,13 @@ def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[In
         outside = messages.chosen(machine == number)
         outside.rows["source"] %= tiles
         outside.rows["destination"] %= tiles
-        ports = int(_ports(target, outside, np.zeros(tiles, np.int64))[0].max())
-        cycles[number] = max(ports, link_cycles(target, link_flows(target, outside)))
+        cycles[number] = max(port_cycles(target, outside), link_cycles(target, link_flows(target, outside)))
     return cycles, crosses
+
+
+def port_cycles(target: Target, messages: Messages) -> int:
+    """Cycles of the busiest port of a tile with messages that all go between IPUs."""
+    return int(_ports(target, messages, np.zeros(target.getNumTiles(), np.int64))[0].max())
 
 
 def _ports(
@@ -223,8 +228,8 @@ def link_flows(target: Target, messages: Messages) -> Int64s:
 def link_cycles(target: Target, flows: Int64s) -> int:
     """Cycles for the bytes ``flows[source, destination]`` between IPUs.
 
-    Every pair of IPUs has a link for both directions together. The flows that a `GlobalExchangeConstraint` names share its
-    bandwidth instead.
+    Flows are routed over the IPU-Links, and take as long as the fullest link; one has half its bandwidth for each direction. The
+    flows that a `GlobalExchangeConstraint` names share its bandwidth instead.
     """
     free = flows.copy()
     seconds = 0.0
@@ -233,8 +238,8 @@ def link_cycles(target: Target, flows: Int64s) -> int:
         for flow in named:
             free[flow] = 0
         seconds = max(seconds, 8 * sum(int(flows[pair]) for pair in named) / limit.bandwidth)
-    both_ways = int((free + free.T).max())
-    seconds = max(seconds, both_ways / target.ipu_link_bytes_per_second)
+    fullest = int(ladder_links(len(flows)).loads(free).max())
+    seconds = max(seconds, 2 * fullest / target.ipu_link_bytes_per_second)
     return math.ceil(seconds * target.getTileClockFrequency())
 
 

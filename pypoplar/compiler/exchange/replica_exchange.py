@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.compiler.exchange.copy_plan import all_pieces
-from pypoplar.compiler.exchange.exchange_costs import Messages, link_cycles, link_flows, price_exchange
+from pypoplar.compiler.exchange.exchange_costs import Messages, link_cycles, link_flows, port_cycles
 from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.executable.exchange_account import Exchange
@@ -29,7 +29,8 @@ def plan_replica_exchange(
 ) -> ReplicaExchange:
     """The exchange in which replica r sends `source` to the `destination` of replica ``receivers[r]``; `target` is that of one.
 
-    It is accounted on a machine of two replicas, where one sends to the other; the links are those of the machine of all.
+    Messages and ports are accounted on a machine of two replicas, where one sends to the other; the links are those of the machine
+    of all, whose IPUs are numbered by replica.
     """
     tiles, ipus = target.getNumTiles(), target.getNumIPUs()
     moved = all_pieces(homes, source, destination)
@@ -42,8 +43,8 @@ def plan_replica_exchange(
         nothing = np.zeros(tiles, np.int64)
         return ReplicaExchange(Exchange(messages, nothing, nothing), 0)
     pair = target.evolve(num_ipus=2 * ipus, global_exchange_constraints=())
-    cost = price_exchange(pair, both.exchange, both.offset, np.bincount(arriving, minlength=2 * tiles))
-    one = link_flows(pair, Messages(both.exchange.messages, both.offset))[:ipus, ipus:]
+    crossing = Messages(both.exchange.messages, both.offset)
+    one = link_flows(pair, crossing)[:ipus, ipus:]
     flows = np.zeros((len(receivers), ipus, len(receivers), ipus), np.int64)
     for sender, receiver in enumerate(receivers):
         flows[sender, :, receiver] = one
@@ -51,4 +52,4 @@ def plan_replica_exchange(
     links = link_cycles(whole, flows.reshape(len(receivers) * ipus, -1))
     messages["destination"] -= tiles
     own = Exchange(messages, both.exchange.bytes_sent[:tiles], both.exchange.bytes_received[tiles:])
-    return ReplicaExchange(own, max(cost.global_cycles, links))
+    return ReplicaExchange(own, max(port_cycles(pair, crossing), links))

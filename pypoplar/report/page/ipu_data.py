@@ -16,8 +16,9 @@ MOST_STEPS = 1000  # that are listed
 def ipu_data(report: Report) -> dict[str, Any] | None:
     """None where the target has one IPU.
 
-    `rows` has each IPU, `bytes` what goes from one (row) to another (column) in all executions, `use` the share of each link's
-    capacity in all cycles of exchange between IPUs, `steps` the exchanges that cross, and `more` how many of them are left out.
+    `rows` has each IPU, `bytes` what goes from one (row) to another (column) in all executions, `use` the share that the link from
+    the one to the other carries of what it could in all cycles of exchange between IPUs, 0 where there is none, `steps` the
+    exchanges that cross, and `more` how many of them are left out.
     Where nothing has run, the bytes are those of one execution of each exchange, and `ran` is False.
     """
     target = report.compilation.target
@@ -56,7 +57,7 @@ def _step_row(crossing: Crossing, link: float) -> dict[str, Any]:
         "bytes": int(crossing.bytes.sum() - np.trace(crossing.bytes)),
         "cycles": crossing.cycles,
         "use": round(float(use[one, other]), 6) if link and crossing.cycles else None,
-        "pair": f"{one} and {other}",
+        "pair": f"{one} to {other}",
     }
 
 

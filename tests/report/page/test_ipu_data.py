@@ -8,7 +8,7 @@ from page_reports import exchange, messages, report, two_ipus
 from pypoplar import FLOAT, Engine, Graph, IPUModel
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.report.insights.ranking import biggest_exchange
-from pypoplar.report.ipu_links import BetweenIpus, between_ipus, bytes_between
+from pypoplar.report.ipu_links import BetweenIpus, Crossing, between_ipus, bytes_between
 from pypoplar.report.page.ipu_data import ipu_data
 from pypoplar.report.text.summary import summary
 from pypoplar.report.text.summary_values import summary_values
@@ -18,14 +18,14 @@ def test_one_ipu_has_no_matrix():
     assert ipu_data(report()) is None
 
 
-def test_bytes_go_from_ipu_to_ipu_and_use_the_link_both_ways_together():
+def test_bytes_go_from_ipu_to_ipu_and_use_the_link_each_way_by_itself():
     data = ipu_data(two_ipus())
     assert data["bytes"] == [[8, 80], [20, 0]]
-    assert data["use"] == [[0, 0.625], [0.625, 0]]  # 100 of 160 B
+    assert data["use"] == [[0, 1.0], [0.25, 0]]  # 80 and 20 of 80 B
     assert [row["within"] for row in data["rows"]] == [8, 0]
     assert [(row["sent"], row["received"]) for row in data["rows"]] == [(80, 20), (20, 80)]
     assert [(row["step"], row["bytes"], row["cycles"], row["use"], row["pair"]) for row in data["steps"]] == [
-        (0, 50, 40, 0.625, "0 and 1")
+        (0, 50, 40, 1.0, "0 to 1")
     ]
 
 
@@ -81,18 +81,18 @@ def test_a_copy_that_the_link_limits_uses_all_of_it(size):
     data = ipu_data(engine.getReport())
     assert data["bytes"] == [[0, 0, 3 * 4 * size], [0, 0, 0], [0, 0, 0]]
     link = data["steps"][0]["use"]
-    assert data["use"][0][2] == data["use"][2][0] == link
+    assert data["use"] == [[0, 0, link], [0, 0, 0], [0, 0, 0]]
     ports = 4 * size / 8 / graph.getTarget().getExchangeBytesPerCycle()
-    rate = 4 * size / data["link_bytes_per_cycle"]
+    rate = 4 * size / (data["link_bytes_per_cycle"] / 2)
     assert link == pytest.approx(min(1.0, rate / max(ports, rate)), rel=0.01)
 
 
 def test_the_busiest_link_and_port_of_an_exchange_between_ipus_are_named():
     assert between_ipus(report()) == {}
-    ran = two_ipus()  # 50 B over a link of 4 B a cycle in 20 cycles
+    ran = two_ipus()  # 40 B over a link of 2 B a cycle each way, in 20 cycles
     found = between_ipus(ran)
-    assert found == {0: BetweenIpus((0, 1), 50 / 80, 0, 40, 0, 1)}  # tile 2 receives as much
-    told = "busiest link: IPUs 0 and 1, 62.5% used; busiest port: tile 0 (1 other moves as much), 40 B sent, 0 B received"
+    assert found == {0: BetweenIpus((0, 1), 1.0, 0, 40, 0, 1)}  # tile 2 receives as much
+    told = "limited by the link from IPU 0 to IPU 1; busiest port: tile 0 (1 other moves as much), 40 B sent, 0 B received"
     assert found[0].told() == told
     assert f"  Between IPUs: {told}" in summary(ran, {"showExecutionSteps": "true"})
     assert summary_values(ran)["execution"]["steps"][0]["between_ipus"]["link"] == (0, 1)
@@ -101,9 +101,21 @@ def test_the_busiest_link_and_port_of_an_exchange_between_ipus_are_named():
     assert "sends much more" in finding.advice
 
 
+def test_what_goes_on_to_a_farther_ipu_is_on_each_link_of_its_way():
+    """From 0 to 4 by 2: the link from 2 to 4 has the bytes of both, though the pair of 2 and 4 has fewer than that of 0 and 4."""
+    flows = np.zeros((6, 6), np.int64)
+    flows[0, 4], flows[2, 4] = 100, 10
+    crossing = Crossing(0, "far", 2, 220, flows)
+    assert crossing.busiest() == (2, 4)
+    use = crossing.use(2.0)
+    assert {pair: use[pair] for pair in [(0, 2), (2, 4), (0, 4), (4, 2)]} == {
+        (0, 2): pytest.approx(100 / 110), (2, 4): 1.0, (0, 4): 0.0, (4, 2): 0.0
+    }  # fmt: skip
+
+
 def test_a_link_that_is_full_is_the_limit_and_equal_ports_are_counted():
     between = BetweenIpus((1, 3), 1.0, 5, 8, 8, 2)
     assert between.told() == (
-        "limited by the link of IPUs 1 and 3; busiest port: tile 5 (2 others move as much), 8 B sent, 8 B received"
+        "limited by the link from IPU 1 to IPU 3; busiest port: tile 5 (2 others move as much), 8 B sent, 8 B received"
     )
-    assert evolve(between, use=None).told().startswith("busiest link: IPUs 1 and 3; busiest port: tile 5 (2 others")
+    assert evolve(between, use=None).told().startswith("busiest link: from IPU 1 to IPU 3; busiest port: tile 5 (2 others")

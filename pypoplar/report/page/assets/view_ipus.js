@@ -56,9 +56,10 @@ if (page.data.kind === "report") {
     function aboutLinks() {
       const told = ["Rows send, columns receive. What several tiles of an IPU receive alike crosses once. "];
       if (!data.link_bytes_per_cycle) return [...told, "The report does not say what the links between IPUs carry."];
-      const rate = page.format(data.link_bytes_per_cycle, "decimal");
-      told.push(`A link carries ${rate} B per cycle, both ways together. `);
-      if (data.use) told.push(`The share is of what it could carry in the ${page.format(data.cycles)} cycles of exchange between IPUs.`);
+      const rate = page.format(data.link_bytes_per_cycle / 2, "decimal");
+      told.push(`A link carries ${rate} B per cycle each way; IPUs are wired as a ladder, and bytes for others pass through those between. `);
+      if (data.use)
+        told.push(`The share is of what the link from the one to the other could carry in the ${page.format(data.cycles)} cycles of exchange between IPUs.`);
       return told;
     }
 
@@ -68,8 +69,8 @@ if (page.data.kind === "report") {
       const cell = (from, to) => {
         const bytes = data.bytes[from][to];
         if (from === to) return page.element("td", { class: "number quiet" }, "within");
-        if (!bytes) return page.element("td", { class: "number" }, "");
-        const use = data.use ? page.format(data.use[from][to], "share") : "";
+        const use = data.use && data.use[from][to] ? page.format(data.use[from][to], "share") : "";
+        if (!bytes && !use) return page.element("td", { class: "number" }, "");
         const words = `IPU ${from} to IPU ${to}: ${page.format(bytes, "bytes")}${use ? `, link used ${use}` : ""}`;
         return page.element(
           "td",
