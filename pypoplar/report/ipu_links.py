@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Float64s, Int64s
-from pypoplar.compiler.exchange.pod_links import ladder_links
+from pypoplar.executable.pod_links import ladder_links
 from pypoplar.report.execution import Step, numbered_steps
 from pypoplar.report.report import ExchangeReport, Report
 

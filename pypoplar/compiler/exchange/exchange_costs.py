@@ -15,9 +15,9 @@ from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
 from pypoplar.arrays.groups import in_order, is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange.pod_links import ladder_links
 from pypoplar.compiler.exchange_plan import CopyShares, Pieces
 from pypoplar.executable.exchange_account import Exchange
+from pypoplar.executable.pod_links import ladder_links
 from pypoplar.target import Target
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.exchange.pod_links import ladder_links
+from pypoplar.executable.pod_links import ladder_links
 
 
 def ways(ipus, source, destination):
