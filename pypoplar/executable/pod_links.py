@@ -21,14 +21,6 @@ class PodLinks:
     destination: Int64s  # [links]
     first: Int64s  # [IPUs, IPUs]: the link that a message takes first; -1 from an IPU to itself
 
-    def route(self, source: int, destination: int) -> list[int]:
-        """The links from one IPU to another, in order."""
-        links = []
-        while source != destination:
-            links.append(int(self.first[source, destination]))
-            source = int(self.destination[links[-1]])
-        return links
-
     def loads(self, flows: Int64s) -> Int64s:
         """int64 [links]: the bytes that each carries of ``flows[source, destination]``; all flows go on by a link at a time."""
         at, to = np.nonzero(flows)
