@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from attrs import frozen
 
@@ -23,6 +25,7 @@ class Crossing:
     cycles: int  # of all executions, between IPUs
     bytes: Int64s
 
+    @cached_property
     def carried(self) -> Int64s:
         """By its two ends the bytes that each link carries in an execution; what is on its way to farther IPUs counts on each."""
         between = self.bytes.copy()
@@ -35,14 +38,13 @@ class Crossing:
         `link` is what one carries in a cycle, both ways together.
         """
         capacity = link / 2 * self.cycles / max(self.executions, 1)
-        carried = self.carried().astype(np.float64)
+        carried = self.carried.astype(np.float64)
         shares: Float64s = np.minimum(carried / capacity, 1.0) if capacity else np.zeros_like(carried)
         return shares
 
     def busiest(self) -> tuple[int, int]:
         """The IPU that sends and the one that receives over the link that carries the most."""
-        carried = self.carried()
-        one, other = divmod(int(carried.argmax()), len(carried))
+        one, other = divmod(int(self.carried.argmax()), len(self.carried))
         return one, other
 
 
