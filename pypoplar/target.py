@@ -140,6 +140,16 @@ def check_timing(name: object) -> str:
     raise InvalidOption(f"no timing is called {name!r}: the timings are {', '.join(TIMINGS)}{nearest(name, TIMINGS)}")
 
 
+SYNC_CONFIGURATIONS = ("intraReplicaAndAll", "ipuAndAll")
+"""Values of the target option ``syncConfiguration``: with the second, an IPU that exchanges with the host waits for no other."""
+
+
+def _check_sync_configuration(name: object) -> None:
+    if name not in SYNC_CONFIGURATIONS:
+        known = " or ".join(map(repr, SYNC_CONFIGURATIONS))
+        raise InvalidOption(f"syncConfiguration is {known}, got {name!r}{nearest(str(name), SYNC_CONFIGURATIONS)}")
+
+
 def check_parameter(row: Parameter, name: str, value: object) -> Value:
     """`value` as the kind of number that the parameter is; if it is none, or out of range, `InvalidOption` calls it `name`."""
     if isinstance(row.bow, bool):
@@ -197,6 +207,7 @@ class Target(ShownInNotebooks):
     syncs_without_exchange: bool
     compute_set_start_cycles: int
     global_exchange_constraints: tuple[GlobalExchangeConstraint, ...]
+    sync_configuration: str
     instruction_bytes: int
     interleaved_memory_element_index: int
     compile_ipu_code: bool
@@ -224,6 +235,7 @@ class Target(ShownInNotebooks):
     def __attrs_post_init__(self) -> None:
         check_timing(self.timing)
         check_count("num_ipus", self.num_ipus)
+        _check_sync_configuration(self.sync_configuration)
         for row in PARAMETERS:
             check_parameter(row, row.name, getattr(self, row.name))
 
@@ -259,6 +271,7 @@ class Target(ShownInNotebooks):
             "num_ipus": preset.num_ipus,
             "relative_sync_delay": RelativeSyncDelayType.AUTO,
             "global_exchange_constraints": (),
+            "sync_configuration": SYNC_CONFIGURATIONS[0],
             **preset.values(check_timing(timing)),
             **changes,
         }
@@ -583,6 +596,11 @@ class Target(ShownInNotebooks):
         """Limits of the traffic between IPUs, as `IPUModel.globalExchangeConstraints` set them."""
         return self.global_exchange_constraints
 
+    @property
+    def host_sync_joins_ipus(self) -> bool:
+        """Whether all IPUs wait for each other when one exchanges with the host."""
+        return self.sync_configuration == SYNC_CONFIGURATIONS[0]
+
     # Convolution units
 
     def getFp16InFp16OutConvUnitsPerTile(self) -> int:
@@ -877,5 +895,7 @@ Target.__doc__ = told_figures(
         "num_ipus": "The number of IPUs.",
         "relative_sync_delay": "Whether far tiles take longer to sync.",
         "global_exchange_constraints": "Limits of the traffic between IPUs.",
+        "sync_configuration": 'Which IPUs wait for each other when one exchanges with the host: "intraReplicaAndAll", all; '
+        '"ipuAndAll", none.',
     },
 )

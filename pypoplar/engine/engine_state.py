@@ -17,6 +17,7 @@ from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, step_tiles
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
@@ -116,6 +117,9 @@ class EngineState:
         }
         for which, array in tables.items():
             self._hold(which, np.ascontiguousarray(array, np.int64))
+        if executable.ipu_steps is not None:
+            for which, array in ipu_tables(executable.ipu_steps).items():
+                self._hold(which, np.ascontiguousarray(array, np.int64))
         self._hold(Slot.MOVE_PLACES, np.ascontiguousarray(moves.places, np.uint32))
         if len(computes.estimate):
             self._hold(Slot.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
@@ -155,6 +159,12 @@ class EngineState:
             self.header[Slot.COMPUTE_COUNT] = self.blocks.computes
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
+        if executable.ipu_steps is not None:
+            ipus = self.header[Slot.IPUS] = executable.target.getNumIPUs()
+            for which in (Slot.IPU_CLOCK, Slot.IPU_TOGETHER, Slot.IPU_START, Slot.IPU_COMPUTED):
+                self._hold(which, np.zeros(threads * ipus, np.int64))
+            self._hold(Slot.IPU_SLOWEST, np.zeros(2 * threads * ipus, np.int64))
+            self._hold(Slot.IPU_MEETING, np.zeros(2 * ipus, np.int64))
         if executable.target.compute_set_start_cycles or not all(step.waits for step in executable.steps):
             self._hold(Slot.TILE_CLOCK, np.zeros(executable.target.getNumTiles(), np.int64))
         if executable.replication is not None:
@@ -221,6 +231,13 @@ class EngineState:
     def clock(self, cycles: int) -> None:
         self.tables[Slot.SHARED][Shared.CLOCK] = cycles
 
+    def set_clocks(self, cycles: int) -> None:
+        """Let all threads have all that happens from now on at a time."""
+        self.rows(Slot.STATE, STATE_WORDS)[:, [State.LOCAL_CLOCK, State.TOGETHER]] = cycles
+        for which in (Slot.IPU_CLOCK, Slot.IPU_TOGETHER):
+            if which in self.tables:
+                self.tables[which][:] = cycles
+
     def restart(self) -> None:
         """Clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
         self.clock = 0
@@ -271,6 +288,22 @@ def estimated_tiles(computes: Computes, workers: int) -> tuple[Int64s, Int64s]:
     cycles = np.where(together, total, -(-count // workers) * most) * workers
     known = alone & (least >= 0) & (together | (least == most))
     return np.where(known, cycles, PRICED), np.where(known, np.where(together, cycles, total), PRICED)
+
+
+def ipu_tables(steps: IpuSteps) -> Mapping[int, Int64s]:
+    """What the driver is told of the steps of several IPUs."""
+    return {
+        Slot.SHARE_FIRST: steps.first,
+        Slot.SHARE_IPU: steps.ipu,
+        Slot.SHARE_CYCLES: steps.fixed_cycles,
+        Slot.SHARE_WAITS: steps.waits,
+        Slot.ROW_FIRST: steps.row_first,
+        Slot.ROW_IPU: steps.row_ipu,
+        Slot.PART_FIRST: steps.part_first,
+        Slot.PART_BEGIN: steps.part_begin,
+        Slot.PART_END: steps.part_end,
+        Slot.PART_IPU: steps.part_ipu,
+    }
 
 
 def slot_words(executable: Executable, workers: int) -> int:

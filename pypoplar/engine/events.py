@@ -59,11 +59,12 @@ class EventLog:
         rows = self.words[EVENT_HEAD_WORDS : EVENT_HEAD_WORDS + EVENT_WORDS * kept].reshape(kept, EVENT_WORDS)
         run = np.searchsorted(np.array(self._first[:runs], np.int64), np.arange(kept), side="right") - 1
         shown = ~np.isin(rows[:, Event.STEP], handles)
-        step, begin, cycles = (rows[shown, column] for column in (Event.STEP, Event.BEGIN, Event.CYCLES))
-        return Trace(step.astype(np.int32), run[shown].astype(np.int32), begin, cycles, executions - int(shown.sum()))
+        step, begin, cycles, ipu = (rows[shown, column] for column in (Event.STEP, Event.BEGIN, Event.CYCLES, Event.IPU))
+        missed = executions - int(shown.sum())
+        return Trace(step.astype(np.int32), run[shown].astype(np.int32), begin, cycles, missed, ipu=ipu.astype(np.int32))
 
 
-def log_event(words: Int64s, step: int, begin: int, cycles: int) -> None:
+def log_event(words: Int64s, step: int, begin: int, cycles: int, ipu: int = 0) -> None:
     """Note the execution of a step, as the driver does."""
     number = int(words[EventLogHead.COUNT])
     words[EventLogHead.COUNT] = number + 1
@@ -72,3 +73,4 @@ def log_event(words: Int64s, step: int, begin: int, cycles: int) -> None:
         words[place + Event.STEP] = step
         words[place + Event.BEGIN] = begin
         words[place + Event.CYCLES] = cycles
+        words[place + Event.IPU] = ipu

@@ -18,7 +18,9 @@ from pypoplar.interface.layout import NOTHING
 from pypoplar.report.run_account import RecordedStep, TileCounts, narrow
 
 BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
+BY_SHARE = (Slot.SHARE_COMPUTED, Slot.SHARE_WAITED)  # of every step, where there are several IPUs
 BY_TILE = (Slot.TILE_CYCLES, Slot.TILE_SLOTS)  # of every compute step; see EngineState.step_account
+OF_PROGRAM = (Slot.IPU_WAITED,)
 BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS, Slot.BLOCKS, Slot.SLOWEST)
 SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
 MOST_RECORDED = 10  # executions of a step from its first on, and as many up to its last
@@ -65,6 +67,9 @@ def empty_account(executable: Executable, threads: int, step_account: Int64s, bl
         Slot.BLOCKS: 0 if blocks is None else threads * blocks.words,
         Slot.SLOWEST: 0 if blocks is None else threads * blocks.slowest_words,
     }
+    steps = executable.ipu_steps
+    if steps is not None:
+        sizes = {**sizes, **dict.fromkeys(BY_SHARE, len(steps.ipu)), Slot.IPU_WAITED: steps.ipus}
     return RunTables.empty(sizes, step_account)
 
 
@@ -123,7 +128,10 @@ class RunTables:
             return
         steps = slice(int(touched[0]), int(touched[-1]) + 1)
         tiles = slice(int(self.step_account[steps.start]), int(self.step_account[steps.stop]))
-        for tables, part in ((BY_STEP, steps), (BY_TILE, tiles), (BY_THREAD, slice(None))):
+        parts = [(BY_STEP, steps), (BY_TILE, tiles), (BY_THREAD, slice(None))]
+        if Slot.IPU_WAITED in self.tables:
+            parts.append(((*BY_SHARE, *OF_PROGRAM), slice(None)))
+        for tables, part in parts:
             for which in tables:
                 self.tables[which][part] = newer.tables[which][part]
 

@@ -165,10 +165,16 @@ class Runs:
             if self._later_count:
                 runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
-            executions = sum(int(run.executions[~is_handle].sum()) for run in runs)
+            events = np.where(is_handle, 0, self._events_of_steps())
+            executions = sum(int((run.executions * events).sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
             recorded = recorded_executions(self.state.step_account) if self._kept else 0
             return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts(), tuple(self._failed), recorded)
+
+    def _events_of_steps(self) -> Int64s:
+        """By step how many events an execution is: of several IPUs one for each that has a share of it."""
+        steps = self.state.executable.ipu_steps
+        return np.ones(len(self.state.executable.steps), np.int64) if steps is None else np.diff(steps.first)
 
     def _vertex_counts(self) -> VertexCounts | None:
         """What the vertices of all runs counted together."""
@@ -226,7 +232,7 @@ class Runs:
 
         step_work = of_all_threads(Slot.STEP_FLOPS, WORK_WORDS)
         codelet_work = of_all_threads(Slot.CODELET_FLOPS, WORK_WORDS)
-        executable = self.state.executable
+        executable, nothing = self.state.executable, np.zeros(0, np.int64)
         compiled = len(executable.codelets) if executable.options.codelet_cost == COMPILED else 0
         return RunAccount(
             name=name,
@@ -235,6 +241,9 @@ class Runs:
             compute_cycles=tables[Slot.COMPUTE_CYCLES],
             tiles=tiles or _tile_counts(account),
             codelet_slots=of_all_threads(Slot.CODELET_SLOTS, 1)[0],
+            share_computed=tables.get(Slot.SHARE_COMPUTED, nothing),
+            share_waited=tables.get(Slot.SHARE_WAITED, nothing),
+            ipu_waited=tables.get(Slot.IPU_WAITED, nothing),
             step_flops=step_work[Work.FLOPS],
             step_bytes=step_work[Work.BYTES],
             codelet_flops=codelet_work[Work.FLOPS],

@@ -7,6 +7,7 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from attrs import field, frozen
@@ -19,6 +20,7 @@ from pypoplar.executable.cost_facts import CostFacts
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.graph_facts import Counts, MadeAt, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
+from pypoplar.executable.ipu_steps import IpuSteps, find_ipu_steps
 from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
@@ -95,6 +97,11 @@ class Executable:
             f"<Executable: {len(self.entries)} programs, {counts.vertices:,} vertices in {counts.compute_sets} compute sets, "
             f"for {self.target.getNumTiles():,} tiles>"
         )
+
+    @cached_property
+    def ipu_steps(self) -> IpuSteps | None:
+        """The steps by IPU, None for a target of one."""
+        return find_ipu_steps(self)
 
     @property
     def mode(self) -> str:

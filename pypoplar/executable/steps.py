@@ -35,6 +35,8 @@ class StaticStep:
     exchange_pieces: Int64s = field(factory=_nothing)  # [tiles] or empty: contiguous pieces that each port handles in one direction
     made_at: str = ""  # the user's line that made the program: file:line
     waits: bool = True  # until all tiles have come to it; else each tile goes on with it when it is done with what was before
+    host_ipus: tuple[int, ...] = ()  # of several IPUs, those from or to which a stream moves something
+    joins_ipus: bool = False  # whether all IPUs wait for each other before it
 
     @property
     def moving_cycles(self) -> Int64s:

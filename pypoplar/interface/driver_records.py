@@ -88,6 +88,7 @@ class Event(Layout):
     STEP = auto()
     BEGIN = auto()  # cycles of the machine
     CYCLES = auto()
+    IPU = auto()  # of several, each of which has an event
 
 
 class BranchLogHead(Layout):

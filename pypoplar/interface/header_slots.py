@@ -61,6 +61,16 @@ class Slot(Layout):
     STEP_CYCLES = auto()  # [steps]: sync and exchange, known beforehand
     STEP_WAITS = auto()  # [steps]: 1 if the step begins when all tiles have come to it, 0 if each tile goes on by itself
     STEP_ACCOUNT = auto()  # [steps]: where the step's tiles begin in TILE_CYCLES, for compute steps
+    SHARE_FIRST = auto()  # [steps + 1]: where what IPUs have of a step begins in the next three; all 0 where there is one IPU
+    SHARE_IPU = auto()  # [shares]
+    SHARE_CYCLES = auto()  # [shares]: sync and exchange, known beforehand
+    SHARE_WAITS = auto()  # [shares]: 1 if it begins together with the others of its step that have 1
+    ROW_FIRST = auto()  # [rows + 1]: where the IPUs that wait for each other at a row begin in ROW_IPU
+    ROW_IPU = auto()
+    PART_FIRST = auto()  # [computes + 1]: where the active tiles of an IPU are told of in the next three
+    PART_BEGIN = auto()  # [parts]: the first of them
+    PART_END = auto()  # [parts]
+    PART_IPU = auto()  # [parts]
     CODELETS = auto()  # [codelets]: addresses of native code
     MOVE_UNIT = auto()  # the addresses themselves of the driver's units
     SUPERSTEP_UNIT = auto()
@@ -77,6 +87,15 @@ class Slot(Layout):
     EXECUTIONS = auto()  # [steps]
     COMPUTE_CYCLES = auto()  # [steps]: cycles by which the slowest tile came later, summed over executions
     TILE_CLOCK = auto()  # [tiles]: when each was done with its last compute set; 0 where all steps wait and sets have no start
+    IPU_CLOCK = auto()  # [threads, IPUS]: of the tile that has come farthest; 0 where there is one IPU
+    IPU_TOGETHER = auto()  # [threads, IPUS]: the clock when its tiles were last together
+    IPU_START = auto()  # [threads, IPUS]: when its vertices of a compute set begin
+    IPU_COMPUTED = auto()  # [threads, IPUS]: cycles that they take
+    IPU_SLOWEST = auto()  # [2, threads, IPUS]: the same, of each thread's tiles; in turn, as `Shared.PARTIAL`
+    IPU_MEETING = auto()  # [2, IPUS]: thread 0's IPU_CLOCK and IPU_TOGETHER at a barrier
+    SHARE_COMPUTED = auto()  # [shares]: IPU_COMPUTED, summed over executions
+    SHARE_WAITED = auto()  # [shares]: cycles that the IPU waits for others before, summed over executions
+    IPU_WAITED = auto()  # [IPUS]: cycles that each waits for others at rows that are no steps
     TILE_CYCLES = auto()  # cycles of every active tile of every compute step, summed over executions
     TILE_SLOTS = auto()  # the same of worker slots of all vertices, without those in which workers of a MultiVertex wait
     CODELET_SLOTS = auto()  # [threads, CODELET_COUNT]: worker slots of all vertices of a codelet
@@ -108,6 +127,7 @@ class Slot(Layout):
     BLOCK_WORDS = auto()
     COMPUTE_COUNT = auto()
     RECORDED = auto()  # how many executions of a step are recorded from its first on, and as many up to its last
+    IPUS = auto()
     COMPUTE_START = auto()  # cycles that pass on a tile with vertices before they start
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from pypoplar.report.execution import Execution, Step
+from pypoplar.report.execution import Execution, IpuStep, Step
 from pypoplar.report.insights.compute_insights import units_of
 from pypoplar.report.memory_report import LoweredVariables
 from pypoplar.report.naming.name_tree import NameTree, name_tree, sums_below
@@ -49,8 +49,8 @@ class PredictedModule:
     bound_by: str
 
 
-def spent(steps: Sequence[Step]) -> dict[str, int]:
-    """Cycles of steps by what they are spent on, one of `SHARES`."""
+def spent(steps: Sequence[Step | IpuStep]) -> dict[str, int]:
+    """Cycles of steps, or of IPUs, by what they are spent on, one of `SHARES`."""
     return {what: sum(getattr(step, name) for step in steps for name in names) for what, names in SHARES.items()}
 
 

@@ -11,7 +11,7 @@ from attrs import asdict, evolve, field, frozen
 from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.prediction.dearest_modules import PredictedModule, dearest_modules, spent
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Execution
+from pypoplar.report.execution import Execution, Run
 from pypoplar.report.insights.compute_insights import reachable_peak
 from pypoplar.report.phases import PHASES
 from pypoplar.report.plurals import counted
@@ -191,7 +191,7 @@ def prediction_of(report: Report, items: int = 1, *, peak: float | None = None, 
         items_per_second=count / seconds,
         step_seconds=seconds,
         step_cycles=cycles,
-        shares={what: part / cycles for what, part in spent(execution.steps).items()},
+        shares=_shares(execution),
         share_of_peak=reached,
         peak=unit,
         fullest_tile=fullest,
@@ -202,8 +202,30 @@ def prediction_of(report: Report, items: int = 1, *, peak: float | None = None, 
     )
 
 
+def _shares(execution: Execution) -> dict[str, float]:
+    """By what cycles are spent on, their share of all; of several IPUs the mean one's, whose waiting counts as sync."""
+    cycles = execution.totalCycles.total
+    if not execution.has_ipus:
+        return {what: part / cycles for what, part in spent(execution.steps).items()}
+    mean = {what: part / cycles / len(execution.ipus) for what, part in spent(execution.ipus).items()}
+    waiting = sum(ipu.waiting_cycles for ipu in execution.ipus) / cycles / len(execution.ipus)
+    return {**mean, "sync": mean["sync"] + waiting}
+
+
 def _without_streams(execution: Execution) -> Execution:
-    return evolve(execution, steps=[step for step in execution.steps if step.type != "StreamCopy"])
+    steps = [step for step in execution.steps if step.type != "StreamCopy"]
+    return evolve(execution, steps=steps, runs=tuple(map(_run_without_streams, execution.runs)))
+
+
+def _run_without_streams(run: Run) -> Run:
+    """Of several IPUs all come to the end as much sooner as the one for which most is streamed."""
+    steps = tuple(step for step in run.steps if step.type != "StreamCopy")
+    if not len(run.waiting_by_ipu):
+        return evolve(run, steps=steps)
+    streamed, busy = (sum(step.cycles_by_ipu[:-1].sum(0) for step in some) for some in (set(run.steps) - set(steps), steps))
+    total = np.maximum(run.cycles - np.max(streamed), np.max(busy))
+    waited = sum(step.cycles_by_ipu[-1] for step in steps)
+    return evolve(run, steps=steps, waiting_by_ipu=total - busy - waited)
 
 
 def _of_peak(report: Report, execution: Execution, peak: float | None) -> tuple[float | None, str]:

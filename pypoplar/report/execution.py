@@ -47,24 +47,48 @@ COSTS = ("executions", *CYCLES, "host_bytes", "flops", "memory_bytes")
 
 COSTS_BY_TILE = (
     *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "copy_cycles_by_tile"),
-    *("bytesSentByTile", "bytesReceivedByTile", "pieces_by_tile"),
+    *("bytesSentByTile", "bytesReceivedByTile", "pieces_by_tile", "cycles_by_ipu"),
 )
-"""The arrays by tile of a step, which add up over runs too."""
+"""The arrays of a step, which add up over runs too."""
+
+BY_IPU = (*CYCLES, "waiting_cycles")
+"""The rows of `Step.cycles_by_ipu`."""
 
 cycles_of = attrgetter(*CYCLES)
 
 
 @frozen
 class IpuStep:
-    """One IPU's part of a step, given by `Step.ipus`: its cycles.
+    """One IPU's part of a step, given by `Step.ipus`, or of all of them, given by `Execution.ipus`: where its cycles went.
 
     Attributes
     ----------
     cycles:
-        As many as the step takes: all IPUs go from step to step together.
+        Those that it spent in the step; of all steps, those of the runs, waiting included.
+    sync_cycles:
+        Of the sync before it.
+    exchange_cycles:
+        Of the exchange within the IPU.
+    copy_cycles:
+        By which copies on its tiles make that longer.
+    global_exchange_cycles:
+        Of the exchange between IPUs.
+    host_exchange_cycles:
+        Of the transfer from or to the host.
+    compute_cycles:
+        Of its vertices.
+    waiting_cycles:
+        That it waited for other IPUs before.
     """
 
     cycles: int
+    sync_cycles: int = 0
+    exchange_cycles: int = 0
+    copy_cycles: int = 0
+    global_exchange_cycles: int = 0
+    host_exchange_cycles: int = 0
+    compute_cycles: int = 0
+    waiting_cycles: int = 0
 
 
 @frozen(eq=False, kw_only=True)
@@ -124,6 +148,8 @@ class Step:
         Its node of the program tree.
     num_ipus:
         IPUs of the target.
+    cycles_by_ipu:
+        Of several IPUs, what each spends in it, [phases, IPUs]: the phases of the step, and last the waiting for other IPUs before.
     """
 
     name: str
@@ -149,6 +175,7 @@ class Step:
     memory_bytes: int = 0
     program: Program | None = None
     num_ipus: int = 1
+    cycles_by_ipu: Int64s = field(factory=no_tiles)
 
     if not TYPE_CHECKING:
         __getattr__ = missing
@@ -165,8 +192,13 @@ class Step:
 
     @property
     def ipus(self) -> tuple[IpuStep, ...]:
-        """What each IPU does in the step. All IPUs go from step to step together, so each takes as long as the step."""
-        return (IpuStep(self.cycles),) * self.num_ipus
+        """What each IPU does in the step; those without a part in it go on with other steps meanwhile.
+
+        One IPU does all of it; so do several in a profile that is older than their clocks.
+        """
+        if not len(self.cycles_by_ipu):
+            return (IpuStep(self.cycles, **{name: getattr(self, name) for name in CYCLES}),) * self.num_ipus
+        return tuple(ipu_step(column[:-1].sum(), column) for column in self.cycles_by_ipu.T)
 
     @property
     def activeTiles(self) -> int:
@@ -207,6 +239,11 @@ class Step:
         return np.maximum(self.bytesSentByTile, self.bytesReceivedByTile)
 
 
+def ipu_step(cycles: int, column: Int64s) -> IpuStep:
+    """An IPU's part, of a column with the rows `BY_IPU`."""
+    return IpuStep(int(cycles), **dict(zip(BY_IPU, map(int, column), strict=True)))
+
+
 numbers_of = attrgetter(*COSTS)
 Sums = dict[tuple[int, ...], Int64s]  # ids of arrays -> their sum
 
@@ -240,19 +277,24 @@ class Run(ShownInNotebooks):
         The static steps that ran, in program order, with what they cost in this run.
     count:
         How many runs it stands for: those after the first ``autoReport.executionProfileProgramRunCount`` are together.
+    waiting_by_ipu:
+        Of several IPUs, the cycles that each waits for others where no step is: at branches, for the host, at the end.
     """
 
     name: str
     steps: tuple[Step, ...]
     count: int = 1
+    waiting_by_ipu: Int64s = field(factory=no_tiles)
 
     if not TYPE_CHECKING:
         __getattr__ = missing
 
     @property
     def cycles(self) -> int:
-        """Cycles of the machine, of all `count` runs together."""
-        return sum(step.cycles for step in self.steps)
+        """Cycles of the machine, of all `count` runs together: until the last of its IPUs is done."""
+        if not len(self.waiting_by_ipu):
+            return sum(step.cycles for step in self.steps)
+        return int(self.waiting_by_ipu[0]) + sum(int(step.cycles_by_ipu[:, 0].sum()) for step in self.steps)
 
 
 def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
@@ -392,8 +434,30 @@ class Execution(ShownInNotebooks):
 
     @property
     def totalCycles(self) -> Total:
-        """Cycles of the machine from start to end of all runs."""
-        return Total(sum(step.cycles for step in self.steps))
+        """Cycles of the machine from start to end of all runs: those of its latest IPU."""
+        return Total(sum(run.cycles for run in self.runs) if self.has_ipus else self.stepCycles)
+
+    @property
+    def stepCycles(self) -> int:
+        """Cycles of all steps. Where steps of several IPUs run at the same time, these are more than `totalCycles`."""
+        return sum(step.cycles for step in self.steps)
+
+    @property
+    def has_ipus(self) -> bool:
+        """Whether there are several IPUs, each with a clock; profiles that are older have one clock for all."""
+        return any(len(run.waiting_by_ipu) for run in self.runs)
+
+    @property
+    def ipus(self) -> tuple[IpuStep, ...]:
+        """Where the time of each IPU went; empty where there is one, or one clock for all. Each adds up to `totalCycles`."""
+        if not self.has_ipus:
+            return ()
+        columns: Int64s = np.zeros((len(BY_IPU), len(self.runs[0].waiting_by_ipu)), np.int64)
+        for step in self.steps:
+            columns += step.cycles_by_ipu
+        for run in self.runs:
+            columns[-1] += run.waiting_by_ipu
+        return tuple(ipu_step(column.sum(), column) for column in columns.T)
 
     @property
     def seconds(self) -> float:
@@ -413,8 +477,13 @@ class Execution(ShownInNotebooks):
             return float(sum(int(getattr(step, name).sum()) for step in self.steps)) / self.tiles if self.tiles else 0.0
 
         compute, exchange, copies = mean("cyclesByTile"), mean("exchange_cycles_by_tile"), mean("copy_cycles_by_tile")
-        between = float(sum(step.global_exchange_cycles for step in self.steps))
-        host = float(sum(step.host_exchange_cycles for step in self.steps))
+
+        def of_ipus(name: str) -> float:
+            if self.has_ipus:
+                return float(np.mean([getattr(ipu, name) for ipu in self.ipus]))
+            return float(sum(getattr(step, name) for step in self.steps))
+
+        between, host = of_ipus("global_exchange_cycles"), of_ipus("host_exchange_cycles")
         rest = self.totalCycles.total - compute - exchange - copies - between - host
         return TileAverage(
             compute_including_idle=compute,
@@ -423,7 +492,7 @@ class Execution(ShownInNotebooks):
             global_exchange=between,
             host_exchange=host,
             sync=rest,
-            waiting=rest - sum(step.sync_cycles for step in self.steps),
+            waiting=rest - of_ipus("sync_cycles"),
             copies=copies,
         )
 

@@ -35,7 +35,7 @@ from pypoplar.report.memory_report import (
 from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 7
+PROFILE_VERSION = 8
 """The version of profile files that this release writes; it reads older ones too: see docs/profile-file.md."""
 
 

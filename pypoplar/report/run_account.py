@@ -72,6 +72,10 @@ class RunAccount:
     compute_cycles: Int64s  # [steps]: by which the slowest tile came later
     tiles: TileCounts
     codelet_slots: Int64s  # [codelets]
+    # Of several IPUs, else empty; see `pypoplar.executable.ipu_steps`.
+    share_computed: Int64s = field(factory=_nothing)  # [shares]: cycles of vertices
+    share_waited: Int64s = field(factory=_nothing)  # [shares]: cycles that the IPU waited for others before
+    ipu_waited: Int64s = field(factory=_nothing)  # [IPUs]: cycles that each waited for others at what is no step
     # With the option profiler.includeFlopEstimates, else empty: floating-point operations, and bytes loaded and stored by vertices.
     step_flops: Int64s = field(factory=_nothing)  # [steps]
     step_bytes: Int64s = field(factory=_nothing)  # [steps]

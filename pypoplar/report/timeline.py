@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Float64s, Int64s, Numbers
 from pypoplar.errors import ApplicationRuntimeError
-from pypoplar.report.execution import Execution, Run, Step
+from pypoplar.report.execution import BY_IPU, Execution, Run, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.phases import PHASES as STEP_PHASES
@@ -21,6 +22,7 @@ PHASES = {phase.label: phase.cycles for phase in STEP_PHASES}  # compute is the 
 WAIT = "wait"
 LONGEST = 1 << 62  # ns
 COPIES_UNKNOWN = "copies on the tile are counted with the exchange: the profile does not tell them apart"
+NO_COUNTERS = "there are no counters: each of the IPUs has a time of its own"
 END_TO_END = "no executions of steps were recorded: the static steps are laid end to end, each with all its executions"
 
 
@@ -119,7 +121,37 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     if not execution.copies_known:
         notes.append(COPIES_UNKNOWN)
     clock = execution.clockFrequency or report.compilation.target.clockFrequency or 1e9
+    if recorded and execution.has_ipus:
+        return _of_ipus(report, runs, clock, tiles, (*notes, NO_COUNTERS))
     return _Drawing(report, runs, events, clock).timeline(tiles, tuple(notes))
+
+
+def _of_ipus(report: Report, runs: Sequence[Run], clock: float, tiles: int, notes: tuple[str, ...]) -> Timeline:
+    """The time line of several IPUs: a group for each, whose events are its own, and one for its slowest tiles."""
+    execution, target = report.execution, report.compilation.target
+    assert execution is not None
+    shown = report.name or target.system or target.architecture
+    names: dict[str, int] = {}
+    groups: list[TrackGroup] = []
+    described: list[Mapping[str, str | int | float]] = []
+    for ipu in range(target.numIPUs):
+        events = _recorded(_execution_of_ipu(execution, ipu), target.numTiles)
+        if len(events.part):
+            drawing = _Drawing(report, runs, events, clock, names, first=len(described), ipu=ipu)
+            groups += drawing.groups(f"{shown}: IPU {ipu}", tiles)
+            described += drawing.described()
+    return Timeline(tuple(groups), tuple(names), described, notes)
+
+
+def _execution_of_ipu(execution: Execution, ipu: int) -> Execution:
+    """The runs as one of several IPUs has them: its events, and steps with its cycles of their phases."""
+    runs = [evolve(run, steps=tuple(_step_of_ipu(step, ipu) for step in run.steps)) for run in execution.runs]
+    return evolve(execution, runs=tuple(runs), trace=execution.trace.of_ipu(ipu))
+
+
+def _step_of_ipu(step: Step, ipu: int) -> Step:
+    phases: dict[str, Any] = dict(zip(BY_IPU[:-1], step.cycles_by_ipu[:-1, ipu].tolist(), strict=True))
+    return evolve(step, **phases)
 
 
 def _means_between(recorded: int, unrecorded: int) -> str:
@@ -160,6 +192,8 @@ class _Drawing:
     events: Events
     clock: float
     names: dict[str, int] = field(factory=dict)
+    first: int = 0  # how many parts others have that stand before these in the time line
+    ipu: int | None = None  # the one whose events these are, of several
     _slowest: dict[int, int] = field(init=False)  # by step, the tile whose vertices the report has
 
     def __attrs_post_init__(self) -> None:
@@ -167,14 +201,21 @@ class _Drawing:
         self._slowest = {step.number: critical_tile(step) for step in execution.steps} if execution is not None else {}
 
     def timeline(self, tiles: int, notes: tuple[str, ...]) -> Timeline:
-        bounds = self._bounds()
         target = self.report.compilation.target
         shown = self.report.name or target.system or target.architecture
-        main = [self._run_track(), self._program_track(), *self._critical_track()]
-        main += [*self._phase_tracks(bounds), *self._counter_tracks()]
-        groups = [TrackGroup(f"{shown}: all IPUs" if target.numIPUs > 1 else shown, tuple(main)), *self._tile_groups(bounds, tiles)]
-        described = [self._describe(run, step) for run, step in self.events.parts]
-        return Timeline(tuple(groups), tuple(self.names), described, notes)
+        groups = self.groups(f"{shown}: all IPUs" if target.numIPUs > 1 else shown, tiles)
+        return Timeline(tuple(groups), tuple(self.names), self.described(), notes)
+
+    def groups(self, name: str, tiles: int) -> list[TrackGroup]:
+        """Its tracks under a name, and those of the slowest tiles."""
+        bounds = self._bounds()
+        main = [self._run_track(), self._program_track(), *self._critical_track(), *self._phase_tracks(bounds)]
+        main += self._counter_tracks() if self.ipu is None else ()
+        return [TrackGroup(name, tuple(main)), *self._tile_groups(bounds, tiles)]
+
+    def described(self) -> list[Mapping[str, str | int | float]]:
+        """What to say of each part."""
+        return [self._describe(run, step) for run, step in self.events.parts]
 
     def _ns(self, cycles: Int64s) -> Int64s:
         ns: Int64s = np.rint(cycles * (1e9 / self.clock)).astype(np.int64)
@@ -202,7 +243,8 @@ class _Drawing:
         return bounds
 
     def _slices(self, begin: Int64s, end: Int64s, name: Int64s, step: Int64s | None = None) -> Slices:
-        return Slices(self._ns(begin), self._ns(end), end - begin, name, np.full(len(name), -1) if step is None else step)
+        place = np.full(len(name), -1) if step is None else np.where(step < 0, step, step + self.first)
+        return Slices(self._ns(begin), self._ns(end), end - begin, name, place)
 
     def _run_track(self) -> Track:
         events = self.events
@@ -233,16 +275,34 @@ class _Drawing:
     def _critical_track(self) -> Iterator[Track]:
         """The tile that each step waits for; without the steps that all tiles go through alike."""
         events = self.events
-        tiles = np.array([critical_tile(step) for _, step in events.parts], np.int64)
+        tiles = np.array([self._critical_tile(step) for _, step in events.parts], np.int64)
         slowest = tiles[events.part]
         for event, by_tile in events.recorded:
-            slowest[event] = by_tile.argmax()
+            slowest[event] = self._own.start + by_tile[self._own].argmax()
         called = {tile: self._name(f"Tile {tile}") if tile >= 0 else -1 for tile in dict.fromkeys(slowest.tolist())}
         names = np.array([called[tile] for tile in slowest.tolist()], np.int64)
         shown = (names >= 0) & (events.cycles > 0)
         if shown.any():
             begin, end = events.begin[shown], (events.begin + events.cycles)[shown]
             yield Track("Slowest tile", self._slices(begin, end, names[shown], events.part[shown]))
+
+    @property
+    def _own(self) -> slice:
+        """The tiles whose events these are."""
+        target = self.report.compilation.target
+        if self.ipu is None:
+            return slice(0, target.numTiles)
+        return slice(self.ipu * target.tilesPerIpu, (self.ipu + 1) * target.tilesPerIpu)
+
+    def _critical_tile(self, step: Step) -> int:
+        """The tile that a step waits for, of several IPUs that of its own one."""
+        if self.ipu is None:
+            return critical_tile(step)
+        for by_tile in (step.cyclesByTile, step.exchange_cycles_by_tile, step.copy_cycles_by_tile):
+            cycles = by_tile[self._own]
+            if cycles.any():
+                return int(self._own.start + cycles.argmax())
+        return -1
 
     def _phase_tracks(self, bounds: Int64s) -> Iterator[Track]:
         names = self._step_names()[self.events.part]
@@ -290,6 +350,8 @@ class _Drawing:
         for step in execution.steps if execution is not None else ():
             totals[: len(step.cyclesByTile)] += step.cyclesByTile
         for ipu, row in enumerate(compilation.by_ipu(totals)):
+            if self.ipu not in (None, ipu):
+                continue
             slowest = [int(tile) for tile in np.argsort(-row, kind="stable")[:tiles] if row[tile]]
             first = ipu * compilation.target.tilesPerIpu
             tracks = tuple(self._tile_track(first + tile, bounds) for tile in slowest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int32s, Int64s
 
@@ -88,6 +88,9 @@ class Trace:
         What tiles did in these, where it is not as in the mean execution.
     unrecorded:
         Executions of which it was recorded and not kept, as there were too many: of the steps that took the fewest cycles.
+    ipu:
+        Of which IPU each entry is: of several, each that has a part in an execution has an entry, which begins when it comes to
+        it. All 0 where there is one.
     """
 
     step: Int32s = field(factory=lambda: np.zeros(0, np.int32))
@@ -98,9 +101,27 @@ class Trace:
     recorded: int = 0
     tiles: RecordedTiles = field(factory=RecordedTiles)
     unrecorded: int = 0
+    ipu: Int32s = field(default=Factory(lambda self: np.zeros(len(self.step), np.int32), takes_self=True))
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def of_ipu(self, ipu: int) -> Trace:
+        """The entries of one IPU.
+
+        Parameters
+        ----------
+        ipu:
+            Its number.
+
+        Returns
+        -------
+        Trace
+            Its entries, which are one after the other; `missed` is that of all IPUs.
+        """
+        own = self.ipu == ipu
+        kept = {name: getattr(self, name)[own] for name in ("step", "run", "begin", "cycles", "ipu")}
+        return evolve(self, **kept)
 
     def events_of_tiles(self) -> Int64s:
         """The events that the executions of `tiles` are.

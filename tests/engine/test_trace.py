@@ -287,7 +287,8 @@ def test_traces_add_up_with_more_than_one_ipu(mode):
     engine = bench.engine(Sequence([Copy(x, y), Sync(SyncType.EXTERNAL), Copy(y, x)]), mode)
     engine.run()
     execution = engine.getReport().execution
-    assert execution.trace.cycles.sum() == execution.totalCycles.total > 0
+    for ipu in (0, 1):
+        assert execution.trace.of_ipu(ipu).cycles.sum() == execution.totalCycles.total > 0
 
 
 def test_steps_know_their_place_in_the_program_tree(mode):

@@ -15,7 +15,7 @@ from pypoplar.executable.verify.executable_claims import STEP_KINDS
 from pypoplar.program import Copy, Sequence
 from pypoplar.report import palette, phases
 from pypoplar.report.compute_set_costs import compute_sets
-from pypoplar.report.execution import COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step
+from pypoplar.report.execution import BY_IPU, COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step
 from pypoplar.report.file.tile_profile_table import BY_TILE as COLUMNS
 from pypoplar.report.insights.memory_insights import WHAT_FILLS
 from pypoplar.report.making.make_programs import TYPES, step_type
@@ -50,7 +50,8 @@ def test_the_lists_of_costs_are_what_a_step_has():
 
 def test_what_goes_by_kinds_of_cycles_goes_through_all_of_them():
     assert set(PHASES.values()) == set(CYCLES)
-    assert set(COLUMNS.values()) == set(step_data.BY_TILE.values()) == set(COSTS_BY_TILE)
+    assert {*COLUMNS.values(), "cycles_by_ipu"} == {*step_data.BY_TILE.values(), "cycles_by_ipu"} == set(COSTS_BY_TILE)
+    assert (*CYCLES, "waiting_cycles") == BY_IPU
     assert set(CYCLES) < set(step_data.NUMBERS)
 
 

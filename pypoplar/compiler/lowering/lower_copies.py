@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.compiler.exchange.exchange_costs import rearrange_cycles, sync_cycles, transfer_cycles
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
@@ -79,6 +80,7 @@ def _host_step(lowering: Lowering, copies: Sequence[Copy], names: Sequence[str],
         step = StaticStep(
             name, "stream", sync, cost.cycles, -1, exchange, size, cycles, lowering.depth, copied, between, cost.pieces
         )
+    step = evolve(step, host_ipus=lowering.ipus_of(tensors), joins_ipus=lowering.target.host_sync_joins_ipus)
     several = f" in {len(copies):,} copies" if len(copies) > 1 else ""
     return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}{several}")
 

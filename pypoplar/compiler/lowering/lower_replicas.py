@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.terms import line_text
@@ -30,9 +31,8 @@ def lower_cross_replica_copy(lowering: Lowering, copy: CrossReplicaCopy) -> None
     name = copy.name or "CrossReplicaCopy"
     exchange = lowering.exchange(name, "replicas", plan.account)
     sync, nothing = sync_cycles(lowering.target, between_ipus=True), np.zeros(0, np.int64)
-    step = lowering.step(
-        StaticStep(name, "copy", sync, nothing, -1, exchange, depth=lowering.depth, global_exchange_cycles=plan.cycles)
-    )
+    own = StaticStep(name, "copy", sync, nothing, -1, exchange, depth=lowering.depth, global_exchange_cycles=plan.cycles)
+    step = lowering.step(evolve(own, joins_ipus=True))
     sent = lowering.fetch(copy.source)
     received = lowering.internal_stream(copy.destination.elementType(), copy.destination.numElements())
     details = {"sent": sent, "received": received, "receivers": list(copy.receivers), "step": step}

@@ -38,7 +38,8 @@ def lower_print(lowering: Lowering, printed: PrintTensor) -> None:
 def lower_sync(lowering: Lowering, sync: Sync) -> None:
     nothing = np.zeros(0, np.int64)
     cycles = sync_cycles(lowering.target, between_ipus=sync.type is not SyncType.INTERNAL)
-    step = lowering.step(StaticStep(sync.name or "Sync", "sync", cycles, nothing, depth=lowering.depth))
+    joins = sync.type is not SyncType.INTERNAL
+    step = lowering.step(StaticStep(sync.name or "Sync", "sync", cycles, nothing, depth=lowering.depth, joins_ipus=joins))
     lowering.row(Opcode.SYNC, {SyncOperand.STEP: step})
 
 

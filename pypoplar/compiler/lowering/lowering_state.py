@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.copy_runs import CopyKind
 from pypoplar.compiler.exchange.host_copies import host_pieces
@@ -251,6 +252,13 @@ class Lowering:
         if not self.host.has(link):
             raise self.refusal(f"uses {link!r} of another graph: an Engine's programs are of its own graph")
         return link.handle()
+
+    def ipus_of(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+        """The IPUs on which tensors lie, where there are several."""
+        if self.target.getNumIPUs() == 1:
+            return ()
+        tiles = [host_pieces(self.homes, tensor.runs()).tile for tensor in tensors]
+        return tuple(distinct(np.concatenate(tiles) // self.target.getTilesPerIPU()).tolist())
 
     def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
         if isinstance(self.moves, CountedMoves):

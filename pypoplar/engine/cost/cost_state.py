@@ -10,9 +10,10 @@ from pypoplar.engine.block_tables import BlockTables, block_tables
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost.compute_prices import ComputePrices
 from pypoplar.engine.cost.program_cost import ControlValues, ProgramCost
-from pypoplar.engine.cost.spent import Executions, Spent
+from pypoplar.engine.cost.spent import Executions, IpuSpent, Spent
 from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, step_tiles
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.interface.context_words import WORK_WORDS
 from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, SLOWEST_WORDS, Event, EventLogHead, Slowest
 from pypoplar.interface.header_slots import Slot
@@ -76,10 +77,15 @@ class CostState:
         spent = self._spent[key]
         times, computed = self._whole(spent)
         self._count(times, computed)
+        ipus = self.executable.ipu_steps
         if self._log is not None:
-            log_events(self._log, spent.events, self.clock, int(times.sum()))
-        fixed = np.array([step.fixed_cycles for step in self.executable.steps], np.int64)
-        cycles = int((times * fixed).sum() + computed.sum())
+            events = times if ipus is None else times * np.diff(ipus.first)
+            log_events(self._log, spent.events, self.clock, int(events.sum()))
+        if ipus is None:
+            fixed = np.array([step.fixed_cycles for step in self.executable.steps], np.int64)
+            cycles = int((times * fixed).sum() + computed.sum())
+        else:
+            cycles = self._count_ipus(ipus, times, spent.ipus)
         self.clock += cycles
         self.priced += cycles
         for number, decided in spent.decided.items():
@@ -104,6 +110,22 @@ class CostState:
         whole = np.rint(times).astype(np.int64)
         each = np.divide(computed, times, out=np.zeros(steps), where=times > 0)
         return whole, np.rint(whole * each).astype(np.int64)
+
+    def _count_ipus(self, steps: IpuSteps, times: Int64s, spent: IpuSpent) -> int:
+        """Add what several IPUs spent to the account, with their waiting at the end for the last; the cycles of all."""
+        tables, shares = self.account.tables, len(steps.ipu)
+
+        def of_each(values: AnyArray) -> Int64s:
+            return np.rint(np.bincount(spent.place, values, shares + steps.ipus)).astype(np.int64)
+
+        computed, waited = of_each(spent.computed), of_each(spent.waited)
+        each = steps.fixed_cycles * times[steps.step] + computed[:shares] + waited[:shares]
+        own = np.bincount(steps.ipu, each, steps.ipus).astype(np.int64) + waited[shares:]
+        cycles = int(own.max())
+        tables[Slot.SHARE_COMPUTED] += computed[:shares]
+        tables[Slot.SHARE_WAITED] += waited[:shares]
+        tables[Slot.IPU_WAITED] += waited[shares:] + cycles - own
+        return cycles
 
     def _count(self, times: Int64s, computed: Int64s) -> None:
         """Add a run to the account."""
@@ -154,4 +176,5 @@ def log_events(log: Int64s, events: Executions, clock: int, executions: int) -> 
     own = rows[count : count + there]
     own[:, Event.STEP], own[:, Event.CYCLES] = events.step[:there], events.cycles[:there]
     own[:, Event.BEGIN] = events.begin[:there] + clock
+    own[:, Event.IPU] = events.ipu[:there]
     log[EventLogHead.COUNT] = count + executions

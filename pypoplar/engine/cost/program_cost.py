@@ -21,7 +21,7 @@ from attrs import define, field, frozen
 from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.engine.cost.compute_prices import ComputePrices
 from pypoplar.engine.cost.spent import Spent, SpentParts
-from pypoplar.engine.cost.tile_clocks import TileClocks
+from pypoplar.engine.cost.tile_clocks import clocks_of
 from pypoplar.errors import ApplicationRuntimeError, ControlProgramError
 from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, Decision
 from pypoplar.executable.executable import Executable
@@ -101,9 +101,8 @@ class ProgramCost:
     _loops: dict[int, list[_WhileLoop]] = field(init=False)  # by first row, the outermost last
     _computing: dict[int, list[int]] = field(init=False)  # by row, operations of the control
     _moving: list[int] = field(init=False)  # [rows + 1]: how many rows before each compute what decides, or are decided by it
-    _fixed: list[int] = field(init=False)  # by step, cycles of one execution but for its vertices
     _functions: dict[int, Spent] = field(factory=dict)  # by first row, where tiles have no clocks of their own
-    _clocks: TileClocks = field(init=False)
+    _clocks: Any = field(init=False)  # `TileClocks`, or `IpuClocks` of several
     _events: int = 0  # that are kept
 
     def __attrs_post_init__(self) -> None:
@@ -115,11 +114,10 @@ class ProgramCost:
         for row, operation in self.executable.cost.computing.tolist():
             self._computing.setdefault(row, []).append(operation)
         self._moving = self._count_moving()
-        self._fixed = [step.fixed_cycles for step in self.executable.steps]
 
     def of(self, entry: int, events: int) -> Spent:
         """What the program from a row on costs, with its first `events` executions of steps."""
-        self._clocks = TileClocks.of(self.executable)
+        self._clocks = clocks_of(self.executable)
         self._functions.clear()
         self._events = events
         return answer(self._until(entry, Opcode.END))
@@ -127,6 +125,11 @@ class ProgramCost:
     def computes(self) -> bool:
         """Whether what a program costs depends on what was run before."""
         return self._moving[-1] > 0
+
+    def _parts(self) -> SpentParts:
+        """What collects what a piece costs."""
+        parts: SpentParts = self._clocks.parts(self._events)
+        return parts
 
     def _count_moving(self) -> list[int]:
         """[rows + 1]: rows before each at which a value that decides is computed or asked for, also in what they call."""
@@ -153,7 +156,7 @@ class ProgramCost:
 
     def _piece(self, begin: int, end: int, inside: int = 0) -> Calls[Spent]:
         """The rows of a piece. Of the loops that begin at its first row, `inside` are around it."""
-        parts = SpentParts(self._events)
+        parts = self._parts()
         row = begin
         while row < end:
             loops = self._loops.get(row, [])
@@ -170,6 +173,8 @@ class ProgramCost:
                 parts.add((yield self._rounds(body, times, each=self._is_moving(row + 1, after - 1))))
                 row = after
             elif operation in (Opcode.BRANCH, Opcode.UNLESS_EQUAL):
+                self._require(self.decisions[row])
+                self._clocks.meet(row, parts)
                 spent, row = yield self._choice(row)
                 parts.add(spent)
             elif operation == Opcode.CALL:
@@ -187,42 +192,25 @@ class ProgramCost:
             assert self.control is not None
             self.control.run(number)
         if operation == Opcode.COMPUTE:
-            self._superstep(operands, parts)
+            steps = (operands[ComputeOperand.BEFORE], operands[ComputeOperand.STEP], operands[ComputeOperand.AFTER])
+            compute = operands[ComputeOperand.COMPUTE]
+            self._clocks.superstep(row, steps, compute, self.prices.of(compute), parts)
         elif operation in STEP_OF:
-            step = operands[STEP_OF[operation]]
-            parts.step(step, self._fixed[step], 0)
-            self._clocks.advance(self._fixed[step])
-            self._clocks.gather()
+            self._clocks.move(operands[STEP_OF[operation]], parts)
         elif operation in GATHERING:
-            self._clocks.gather()
+            self._clocks.meet(row, parts)
         elif operation == Opcode.SERVICE:
-            self._serve(operands[ServiceOperand.SERVICE])
+            self._serve(row, operands[ServiceOperand.SERVICE], parts)
         elif operation not in PASSED:
             raise ControlProgramError(f"row {row} of the program, {operation.name}, is not where a program has it")
 
-    def _superstep(self, row: list[int], parts: SpentParts) -> None:
-        """A compute set with the exchanges before and after it."""
-        before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
-        compute = row[ComputeOperand.COMPUTE]
-        price = self.prices.of(compute)
-        lead = self._fixed[step] + (self._fixed[before] if before != NOTHING else 0)
-        waits = before != NOTHING or self.executable.steps[step].waits
-        slowest = self._clocks.compute(compute, price, lead, waits=waits)
-        for passed, computed in ((before, 0), (step, slowest), (after, 0)):
-            if passed != NOTHING:
-                cycles = self._fixed[passed] + computed
-                parts.step(passed, cycles, computed)
-                self._clocks.advance(cycles)
-        if after != NOTHING or self.executable.computes.result_tile[compute] != NOTHING:
-            self._clocks.gather()
-
-    def _serve(self, number: int) -> None:
+    def _serve(self, row: int, number: int, parts: SpentParts) -> None:
         service = self.executable.services[number]
         kind = ServiceKind(service["kind"])
         if kind == ServiceKind.ABORT:
             raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
         if kind in MEETINGS:
-            self._clocks.gather()  # replicas that are priced alike come at the same time
+            self._clocks.meet(row, parts)  # replicas that are priced alike come at the same time
             return
         if kind in NEEDS_DATA:
             raise ApplicationRuntimeError(
@@ -239,7 +227,7 @@ class ProgramCost:
 
         Where values are computed in them, `each` is walked.
         """
-        parts, left = SpentParts(self._events), rounds
+        parts, left = self._parts(), rounds
         while left > 0:
             before = self._clocks.relative()
             spent: Spent = yield one()
@@ -265,21 +253,21 @@ class ProgramCost:
                     f"{decision.kind} at {decision.made_at} never ends, as {decision.tensor!r} is {decision.number:g} "
                     f"whenever it is asked: say how often its body runs, with assume_count(program, n)"
                 )
-        parts = SpentParts(self._events)
+        parts = self._parts()
         if decision.known == ROUNDS:
             each = self._is_moving(loop.begin, loop.end)
             spent: Spent = yield self._rounds(partial(self._head_and_body, loop, inside), int(decision.number), each=each)
             parts.add(spent)
         parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
-        self._clocks.gather()
+        self._clocks.meet(loop.leaves, parts)
         return _decided(parts.finish(), decision)
 
     def _while_computed(self, loop: _WhileLoop, inside: int, decision: Decision) -> Calls[Spent]:
         """A loop whose end is computed, round by round."""
-        parts = SpentParts(self._events)
+        parts = self._parts()
         while True:
             parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
-            self._clocks.gather()
+            self._clocks.meet(loop.leaves, parts)
             if (self._value(decision) != 0) != (loop.body == loop.leaves + 1):
                 return parts.finish()
             parts.add((yield self._piece(loop.body, loop.end - 1)))
@@ -292,9 +280,9 @@ class ProgramCost:
         return int(decision.number)
 
     def _head_and_body(self, loop: _WhileLoop, inside: int) -> Calls[Spent]:
-        parts = SpentParts(self._events)
+        parts = self._parts()
         parts.add((yield self._piece(loop.begin, loop.leaves, inside)))
-        self._clocks.gather()
+        self._clocks.meet(loop.leaves, parts)
         parts.add((yield self._piece(loop.body, loop.end - 1)))
         return parts.finish()
 
@@ -308,8 +296,6 @@ class ProgramCost:
         then = (row + 1, other - 1 if has_otherwise else other)
         end = jump[JumpOperand.ROW] if has_otherwise else other
         decision = self.decisions[row]
-        self._require(decision)
-        self._clocks.gather()
         if decision.known == SHARE:
             spent: Spent = yield self._shared(decision, then, (other, end))
             return spent, end
@@ -330,8 +316,7 @@ class ProgramCost:
         after_first = self._clocks.copy()
         self._clocks.return_to(before)
         second: Spent = yield self._piece(*otherwise)
-        if decision.number >= 0.5:
-            self._clocks.return_to(after_first)
+        self._clocks.go_on_between(after_first, decision.number)
         return _decided(first.mixed(second, decision.number), decision)
 
     def _called(self, begin: int) -> Calls[Spent]:

@@ -18,22 +18,20 @@ class Executions:
     step: Int64s
     begin: Int64s  # cycles from the beginning of the piece
     cycles: Int64s
+    ipu: Int64s
 
     @staticmethod
     def none() -> Executions:
         """No executions."""
         nothing = np.zeros(0, np.int64)
-        return Executions(nothing, nothing, nothing)
+        return Executions(nothing, nothing, nothing, nothing)
 
     @staticmethod
     def joined(parts: list[Executions], most: int) -> Executions:
         """Several behind each other, at most so many."""
         if not parts:
             return Executions.none()
-        step, begin, cycles = (
-            np.concatenate([getattr(part, name) for part in parts])[:most] for name in ("step", "begin", "cycles")
-        )
-        return Executions(step, begin, cycles)
+        return Executions(*(np.concatenate([getattr(part, name) for part in parts])[:most] for name in COLUMNS))
 
     def later(self, cycles: int) -> Executions:
         """The same, so many cycles later."""
@@ -45,7 +43,37 @@ class Executions:
             return self
         rounds = min(times, -(-most // len(self.step)))
         begin = (self.begin + apart * np.arange(rounds)[:, None]).ravel()
-        return Executions(np.tile(self.step, rounds)[:most], begin[:most], np.tile(self.cycles, rounds)[:most])
+        step, cycles, ipu = (np.tile(values, rounds)[:most] for values in (self.step, self.cycles, self.ipu))
+        return Executions(step, begin[:most], cycles, ipu)
+
+
+COLUMNS = ("step", "begin", "cycles", "ipu")
+
+
+@frozen(eq=False)
+class IpuSpent:
+    """What several IPUs spend in a piece beside what steps take beforehand. `place` is a share of a step, or behind all an IPU.
+
+    A place may be there several times.
+    """
+
+    place: Int64s
+    computed: AnyArray  # cycles of the share's vertices
+    waited: AnyArray  # cycles that the IPU waits for others: before the share, or where no step is
+
+    @staticmethod
+    def none() -> IpuSpent:
+        """Of one IPU, or of none."""
+        return IpuSpent(*(np.zeros(0, np.int64) for _ in range(3)))
+
+    @staticmethod
+    def joined(parts: list[IpuSpent]) -> IpuSpent:
+        """All of them."""
+        return IpuSpent(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("place", "computed", "waited")))
+
+    def times(self, factor: float) -> IpuSpent:
+        """So many times as much."""
+        return IpuSpent(self.place, self.computed * factor, self.waited * factor)
 
 
 @frozen(eq=False)
@@ -58,6 +86,7 @@ class Spent:
     computed: AnyArray  # cycles by which vertices came later, in all of them
     events: Executions
     decided: Mapping[int, float] = field(factory=dict)  # cycles of what an assumption decides, by its number
+    ipus: IpuSpent = field(factory=IpuSpent.none)
 
     def repeated(self, times: int, most: int) -> Spent:
         """The same so many times; at most so many events."""
@@ -70,6 +99,7 @@ class Spent:
             self.computed * times,
             self.events.repeated(times, round(self.cycles), most),
             {number: cycles * times for number, cycles in self.decided.items()},
+            self.ipus.times(times),
         )
 
     def mixed(self, other: Spent, share: float) -> Spent:
@@ -82,11 +112,13 @@ class Spent:
             np.concatenate((own.computed, rest.computed)),
             self.events if share >= 0.5 else other.events,
             _added([own.decided, rest.decided]),
+            IpuSpent.joined([own.ipus, rest.ipus]),
         )
 
     def _part(self, share: float) -> Spent:
         decided = {number: cycles * share for number, cycles in self.decided.items()}
-        return Spent(self.cycles * share, self.step, self.times * share, self.computed * share, self.events, decided)
+        times, computed, ipus = self.times * share, self.computed * share, self.ipus.times(share)
+        return Spent(self.cycles * share, self.step, times, computed, self.events, decided, ipus)
 
     def decided_by(self, assumption: int) -> Self:
         """The same, with the cycles of all of it as those of what an assumption decides."""
@@ -136,7 +168,8 @@ class SpentParts:
         if not self._step:
             return
         step, took, computed = (np.array(values, np.int64) for values in (self._step, self._took, self._computed))
-        events = Executions(step, np.cumsum(took) - took, took) if self._kept < self.events else Executions.none()
+        begin = np.cumsum(took) - took
+        events = Executions(step, begin, took, np.zeros_like(step)) if self._kept < self.events else Executions.none()
         self._append(Spent(int(took.sum()), step, np.ones(len(step), np.int64), computed, events))
         self._step, self._took, self._computed = [], [], []
 
@@ -152,6 +185,7 @@ class SpentParts:
             self._joined("computed"),
             Executions.joined(self._logged, self.events),
             _added([part.decided for part in self._whole]),
+            IpuSpent.joined([IpuSpent.none(), *(part.ipus for part in self._whole)]),
         )
 
     def _joined(self, name: str) -> AnyArray:

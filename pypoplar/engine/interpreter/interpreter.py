@@ -19,8 +19,8 @@ from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.engine.branch_log import log_branch
 from pypoplar.engine.debug_prints import DebugRecord
 from pypoplar.engine.engine_state import EngineState
-from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault, Stop, left_program, unknown_operation
+from pypoplar.engine.interpreter.machine_clocks import MachineClocks
 from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.engine.run_tables import recorded_place
 from pypoplar.engine.services import Services
@@ -52,12 +52,6 @@ from pypoplar.interface.opcodes import (
     UnlessEqualOperand,
 )
 from pypoplar.interface.vertex_kinds import VertexKind
-
-GATHERING = {
-    Opcode.MOVE, Opcode.STREAM_IN, Opcode.STREAM_OUT, Opcode.SYNC,
-    Opcode.BRANCH, Opcode.UNLESS_EQUAL, Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK,
-}  # fmt: skip
-"""Operations at which all tiles wait for the one that has come farthest."""
 
 
 def schedule(prices: list[tuple[int, int]], workers: int) -> int:
@@ -121,12 +115,12 @@ class InterpretingRunner:
     def clock(self) -> int:
         """The cycles of the run, where it has come back."""
         assert self._walk is not None
-        return self._walk.clock
+        return self._walk.clocks.latest
 
     def wait_until(self, cycles: int) -> None:
         """Let time pass, where the run has come back."""
         assert self._walk is not None
-        self._walk.wait_until(cycles)
+        self._walk.clocks.begin(cycles)
 
     def serve(self, number: int) -> None:
         """Do service `number` of the executable."""
@@ -150,23 +144,17 @@ class Interpreter:
     forms: list[PythonForm]
     prints: list[DebugRecord]  # what vertices print is appended here
     progress: Callable[[], None] | None = None  # called after every step
-    clock: int = 0  # of the tile that has come farthest
     fault: Fault | None = None
-    _together: int = 0  # the clock when all tiles were last together
-    _tile_clock: dict[int, int] = field(factory=dict)  # when each tile was done with its last compute set
+    clocks: MachineClocks = field(default=Factory(lambda self: MachineClocks.of(self.state), takes_self=True))
     _sequence: int = 0
     _start: int = 0  # of the running tile's vertices
-
-    def wait_until(self, cycles: int) -> None:
-        """Let time pass: all tiles wait."""
-        self.clock = self._together = cycles
 
     def walk(self, entry: int) -> Iterator[int]:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
         """Run from row `entry` to the end, with every service that comes up; `fault` ended the program, if one did."""
         program, state = self.state.executable.program, self.state
         counters, clocks, stack = state.tables[Slot.COUNTERS], state.tables[Slot.CLOCKS], []
         shared = state.tables[Slot.SHARED]
-        self.clock = self._together = int(shared[Shared.CLOCK])
+        self.clocks.begin(int(shared[Shared.CLOCK]))
         self.fault = None
         pc = entry
         while True:
@@ -179,19 +167,21 @@ class Interpreter:
             pc += 1
             match Opcode(operation):
                 case Opcode.END:
+                    self.clocks.meet_at_row(pc - 1)
                     break
                 case Opcode.COMPUTE:
                     if not self._superstep(row):
                         break
+                    self.clocks.meet_at_row(pc - 1)
                 case Opcode.MOVE:
                     self._move(row[MoveOperand.MOVE])
-                    self._pass_step(row[MoveOperand.STEP])
+                    self._pass_move(row[MoveOperand.STEP])
                 case Opcode.STREAM_IN:
                     self._stream(row[StreamOperand.STREAM], row[StreamOperand.MOVE])
-                    self._pass_step(row[StreamOperand.STEP])
+                    self._pass_move(row[StreamOperand.STEP])
                 case Opcode.STREAM_OUT:
                     self._stream(row[StreamOperand.STREAM], row[StreamOperand.MOVE])
-                    self._pass_step(row[StreamOperand.STEP])
+                    self._pass_move(row[StreamOperand.STEP])
                 case Opcode.REPEAT:
                     counters[row[RepeatOperand.COUNTER]] = row[RepeatOperand.TIMES]
                     pc = pc if row[RepeatOperand.TIMES] else row[RepeatOperand.AFTER]
@@ -202,11 +192,13 @@ class Interpreter:
                 case Opcode.JUMP:
                     pc = row[JumpOperand.ROW]
                 case Opcode.BRANCH:
+                    self.clocks.meet_at_row(pc - 1)
                     value = self._value(row[BranchOperand.TILE], row[BranchOperand.OFFSET], row[BranchOperand.BYTES])
                     self._log_branch(pc - 1, value)
                     pc = pc if value else row[BranchOperand.ROW]
                 case Opcode.UNLESS_EQUAL:
                     tile, offset = row[UnlessEqualOperand.TILE], row[UnlessEqualOperand.OFFSET]
+                    self.clocks.meet_at_row(pc - 1)
                     value = self._value(tile, offset, row[UnlessEqualOperand.BYTES])
                     self._log_branch(pc - 1, value)
                     pc = pc if value == row[UnlessEqualOperand.VALUE] else row[UnlessEqualOperand.ROW]
@@ -216,27 +208,29 @@ class Interpreter:
                 case Opcode.RETURN:
                     pc = stack.pop()
                 case Opcode.SERVICE:
+                    self.clocks.meet_at_row(pc - 1)
                     yield row[ServiceOperand.SERVICE]
                 case Opcode.CALLBACK:
                     if state.rows(Slot.STREAMS, STREAM_WORDS)[row[CallbackOperand.STREAM], Stream.CALLBACK]:
                         yield row[CallbackOperand.SERVICE]
                 case Opcode.STAMP:
-                    clocks[row[StampOperand.CLOCK]] = self.clock
+                    self.clocks.meet_at_row(pc - 1)
+                    clocks[row[StampOperand.CLOCK]] = self.clocks.latest
                 case Opcode.ELAPSED:
+                    self.clocks.meet_at_row(pc - 1)
                     since = int(clocks[row[ElapsedOperand.CLOCK]])
                     self._store_clock(row[ElapsedOperand.TILE], row[ElapsedOperand.OFFSET], since=since)
                 case Opcode.CLOCK:
+                    self.clocks.meet_at_row(pc - 1)
                     self._store_clock(row[ClockOperand.TILE], row[ClockOperand.OFFSET], since=0)
                 case Opcode.FLOATING_POINT:
                     kept = state.floating_point_mask & row[FloatingPointOperand.KEPT]
                     state.floating_point_mask = kept | row[FloatingPointOperand.SET]
                 case Opcode.SYNC:
-                    self._pass_step(row[SyncOperand.STEP])
+                    self._pass_move(row[SyncOperand.STEP])
                 case forgotten:
                     assert_never(forgotten)
-            if operation in GATHERING:
-                self._together = self.clock
-        shared[Shared.CLOCK] = self.clock
+        shared[Shared.CLOCK] = self.clocks.latest
 
     def _superstep(self, row: list[int]) -> bool:
         """A compute set with the exchanges before and after it, and their account. False after a fault.
@@ -244,35 +238,35 @@ class Interpreter:
         Where it does not wait, and no step is before it, each tile goes on when it is done with what was before.
         """
         before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
-        compute = row[ComputeOperand.COMPUTE]
-        lead = sum(int(self.state.tables[Slot.STEP_CYCLES][moves]) for moves in (before, step) if moves != NOTHING)
-        if before != NOTHING or self.state.executable.steps[step].waits:
-            self._together = self.clock + lead
-        slowest = self._compute(compute, step, self.clock + lead)
-        if slowest is None:
+        clocks = self.clocks
+        clocks.begin_superstep(before, step, waits=before != NOTHING or self.state.executable.steps[step].waits)
+        computed = self._compute(row[ComputeOperand.COMPUTE], step)
+        if computed is None:
             return False
-        for passed, computed in ((before, 0), (step, slowest), (after, 0)):
-            if passed != NOTHING:
-                self._pass_step(passed, computed)
-        if after != NOTHING or self.state.executable.computes.result_tile[compute] != NOTHING:
-            self._together = self.clock
+        if before != NOTHING:
+            clocks.pass_step(before)
+            self._tell_progress()
+        clocks.pass_step(step, computed)
+        self._tell_progress()
+        if after != NOTHING:
+            self._pass_move(after)
         return True
 
     def _store_clock(self, tile: int, offset: int, *, since: int) -> None:
         """The cycles since a time, as two unsigned ints, the low one first."""
         place = self.state.memory.from_tile(tile)[offset : offset + CLOCK_BYTES]
-        place.view(np.int64)[0] = self.clock - since
+        place.view(np.int64)[0] = self.clocks.latest - since
 
-    def _pass_step(self, step: int, computed: int = 0) -> None:
-        """A step has been executed, whose vertices added `computed` cycles."""
-        tables = self.state.tables
-        cycles = int(tables[Slot.STEP_CYCLES][step]) + computed
-        tables[Slot.EXECUTIONS][step] += 1
-        if self.state.header[Slot.EVENTS]:
-            log_event(tables[Slot.EVENTS], step, self.clock, cycles)
-        self.clock += cycles
+    def _pass_move(self, step: int) -> None:
+        """A step that moves something, or a sync, has been executed."""
+        self.clocks.meet_in_step(step)
+        self.clocks.pass_step(step)
+        self.clocks.gather(step)
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
         if self.progress is not None:
-            tables[Slot.SHARED][Shared.CLOCK] = self.clock
+            self.state.tables[Slot.SHARED][Shared.CLOCK] = self.clocks.latest
             self.progress()
 
     def _value(self, tile: int, offset: int, size: int) -> int:
@@ -311,10 +305,11 @@ class Interpreter:
             self._move(moves, chunk)
         row[Stream.POSITION] = (begin + size) % row[Stream.BYTES]
 
-    def _compute(self, compute: int, step: int, start: int) -> int | None:
+    def _compute(self, compute: int, step: int) -> dict[int, int] | None:
         """One superstep: exchange, gather, compute, scatter, exchange. None if a vertex faulted.
 
-        Its tiles compute from `start` on, or each when it is done with what was before; how long after `start` the last is done.
+        Else by IPU how long after the beginning of its vertices the last tile is done, which begins with them, or when it is done
+        with what was before.
         """
         computes = self.state.executable.computes
         moves = computes.moves[compute].tolist()
@@ -322,21 +317,22 @@ class Interpreter:
             self._move(moves[phase])
         self._sequence += 1
         starting = self.state.executable.target.compute_set_start_cycles
-        slowest, agreed = 0, True
+        computed: dict[int, int] = {}
+        agreed = True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         times = self._record(step) - int(computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
             tile = int(computes.active_tile[active])
-            begin = max(self._tile_clock.get(tile, 0), self._together)
+            begin = self.clocks.begin_tile(tile)
             self._start = begin + starting
             scheduled, slots, results = self._tile(active, compute, step)
             cycles = starting + scheduled
-            self._tile_clock[tile] = begin + cycles
+            ipu, later = self.clocks.end_tile(tile, begin + cycles)
             self.state.tables[Slot.TILE_CYCLES][account + active] += cycles
             self.state.tables[Slot.TILE_SLOTS][account + active] += slots
             if self.state.header[Slot.RECORDS]:
                 self.state.tables[Slot.RECORDS][times + active] = cycles
-            slowest, agreed = max(slowest, begin + cycles - start), agreed and results
+            computed[ipu], agreed = max(computed.get(ipu, 0), later), agreed and results
         for phase in (Phase.SCATTER, Phase.EXCHANGE_AFTER):
             self._move(moves[phase])
         if self.fault is not None:
@@ -344,8 +340,8 @@ class Interpreter:
         if computes.result_tile[compute] != NOTHING:
             memory = self.state.memory.from_tile(int(computes.result_tile[compute]))
             memory[int(computes.result_offset[compute])] = agreed
-        self.state.tables[Slot.COMPUTE_CYCLES][step] += slowest
-        return slowest
+        self.state.tables[Slot.COMPUTE_CYCLES][step] += max(computed.values(), default=0)
+        return computed
 
     def _record(self, step: int) -> int:
         """Where the cycles of the step's first tile are recorded in this execution, if they are."""

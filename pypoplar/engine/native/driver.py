@@ -26,14 +26,22 @@ from pypoplar.engine.native.header_access import (
     word,
     word_address,
 )
+from pypoplar.engine.native.ipu_clocks import (
+    begin_superstep,
+    end_superstep,
+    log_event,
+    meet_at_row,
+    pass_moving_step,
+    settle_computed,
+    show_clocks,
+    take_clocks,
+)
 from pypoplar.engine.native.memory_operations import atomic_load, atomic_store, load_i32, load_i64, load_u8, store_u8, store_u32
 from pypoplar.engine.native.unit import entry, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, Context
 from pypoplar.interface.driver_records import (
     BRANCH_HEAD_WORDS,
     BRANCH_WORDS,
-    EVENT_HEAD_WORDS,
-    EVENT_WORDS,
     FAULT_WORDS,
     FAULTED,
     GIVEN_UP,
@@ -42,8 +50,6 @@ from pypoplar.interface.driver_records import (
     Branch,
     BranchLogHead,
     Ending,
-    Event,
-    EventLogHead,
     FaultRecord,
     Shared,
     State,
@@ -83,11 +89,15 @@ def meet(header: int, thread: int, threads: int) -> bool:
             put_word(shared, Shared.CLOCK, word(state, State.LOCAL_CLOCK))
             put_word(shared, Shared.TOGETHER, word(state, State.TOGETHER))
             put_word(shared, Shared.VALUE, word(state, State.SHARED_VALUE))
+            if table(header, Slot.IPU_CLOCK) != 0:
+                show_clocks(header)
         if not wait(header, threads):
             return False
         put_word(state, State.LOCAL_CLOCK, word(shared, Shared.CLOCK))
         put_word(state, State.TOGETHER, word(shared, Shared.TOGETHER))
         put_word(state, State.SHARED_VALUE, word(shared, Shared.VALUE))
+        if table(header, Slot.IPU_CLOCK) != 0:
+            take_clocks(header, thread)
         wait(header, threads)  # thread 0 may not write the next value before everybody has read this one
     put_word(state, State.PENDING, 0)
     return True
@@ -98,6 +108,15 @@ def gather_tiles(header: int, thread: int) -> None:
     """All tiles wait for the one that has come farthest."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.TOGETHER, word(state, State.LOCAL_CLOCK))
+
+
+@part
+def gather_at_row(header: int, thread: int, row: int) -> None:
+    """All tiles wait for each other at a row; of several IPUs those that it concerns."""
+    if table(header, Slot.IPU_CLOCK) != 0:
+        meet_at_row(header, thread, row)
+    else:
+        gather_tiles(header, thread)
 
 
 @part
@@ -112,13 +131,17 @@ def pass_step(header: int, thread: int, step: int, computed: int) -> None:
     add(header, Slot.EXECUTIONS, step, 1)
     events = table(header, Slot.EVENTS)
     if events != 0:
-        number = word(events, EventLogHead.COUNT)
-        put_word(events, EventLogHead.COUNT, number + 1)
-        if number < word(events, EventLogHead.LIMIT):
-            event = word_address(events, EVENT_HEAD_WORDS + EVENT_WORDS * number)
-            put_word(event, Event.STEP, step)
-            put_word(event, Event.BEGIN, begin)
-            put_word(event, Event.CYCLES, cycles)
+        log_event(events, step, begin, cycles, 0)
+
+
+@part
+def pass_move(header: int, thread: int, step: int) -> None:
+    """A step that moves something, or a sync, has been executed, behind which tiles are together."""
+    if table(header, Slot.IPU_CLOCK) != 0:
+        pass_moving_step(header, thread, step)
+    else:
+        pass_step(header, thread, step, 0)
+        gather_tiles(header, thread)
 
 
 @part
@@ -156,6 +179,8 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
         # A serial step's shares are all thread 0's: its splits give the other threads nothing.
         slowest = call_unit(table(header, Slot.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
         put_word(state, State.SHARED_VALUE, slowest)
+        if table(header, Slot.IPU_CLOCK) != 0:
+            settle_computed(header, thread, threads, compute, 0, 0)
         agreed = get(header, Slot.AGREED, 0)
         if get(header, Slot.FAULTS, FaultRecord.SET) != 0:
             return False
@@ -170,6 +195,8 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
         if slowest < 0:
             return False
         put_word(state, State.SHARED_VALUE, slowest)
+        if table(header, Slot.IPU_CLOCK) != 0:
+            settle_computed(header, thread, threads, compute, 1, 1)
         if result != NOTHING:
             put_word(state, State.PENDING, 1)
             for other in range(threads):
@@ -180,8 +207,8 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
 
 
 @part
-def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
-    """One superstep with its account. False if the program ends here.
+def do_compute(header: int, thread: int, threads: int, row: int, number: int) -> bool:
+    """One superstep with its account; its row is the program's row `number`. False if the program ends here.
 
     Where it does not wait, and no step is before it, each tile goes on when it is done; `LOCAL_CLOCK` is that of the farthest.
     """
@@ -190,11 +217,20 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
     put_word(state, State.SEQUENCE, word(state, State.SEQUENCE) + 1)
     before, after = invariant_word(row, ComputeOperand.BEFORE), invariant_word(row, ComputeOperand.AFTER)
     lead = get(header, Slot.STEP_CYCLES, step) + (get(header, Slot.STEP_CYCLES, before) if before != NOTHING else 0)
-    if before != NOTHING or get(header, Slot.STEP_WAITS, step) != 0:
+    several = table(header, Slot.IPU_CLOCK) != 0
+    if several:
+        begin_superstep(header, thread, before, step)
+    elif before != NOTHING or get(header, Slot.STEP_WAITS, step) != 0:
         put_word(state, State.TOGETHER, word(state, State.LOCAL_CLOCK) + lead)
     if not run_compute(header, thread, threads, compute, step, lead):
         return False
     slowest = word(state, State.SHARED_VALUE)
+    if thread == 0:
+        add(header, Slot.COMPUTE_CYCLES, step, slowest)
+    if several:
+        end_superstep(header, thread, before, step, after)
+        meet_at_row(header, thread, number)
+        return True
     if before != NOTHING:
         pass_step(header, thread, before, 0)
     pass_step(header, thread, step, slowest)
@@ -202,8 +238,6 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
         pass_step(header, thread, after, 0)
     if after != NOTHING or get(header, Slot.RESULT_TILE, compute) != NOTHING:
         gather_tiles(header, thread)
-    if thread == 0:
-        add(header, Slot.COMPUTE_CYCLES, step, slowest)
     return True
 
 
@@ -222,8 +256,7 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, host
         call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, host)
         if not wait(header, threads):
             return False
-    pass_step(header, thread, step, 0)
-    gather_tiles(header, thread)
+    pass_move(header, thread, step)
     return True
 
 
@@ -302,7 +335,7 @@ def share_value(header: int, thread: int, threads: int, row: int, tile: int, off
         put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, value)
         if table(header, Slot.BRANCHES) != 0:
             log_branch(table(header, Slot.BRANCHES), row, value)
-    gather_tiles(header, thread)
+    gather_at_row(header, thread, row)
     return bool(meet(header, thread, threads))
 
 
@@ -313,11 +346,11 @@ def has_callback(header: int, stream: int) -> bool:
 
 
 @part
-def store_clock(header: int, thread: int, since: int, tile: int, offset: int) -> None:
+def store_clock(header: int, thread: int, row: int, since: int, tile: int, offset: int) -> None:
     """Thread 0 stores the cycles since a time, as two unsigned ints, the low one first."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.PENDING, 1)
-    gather_tiles(header, thread)
+    gather_at_row(header, thread, row)
     if thread == 0:
         cycles = word(state, State.LOCAL_CLOCK) - since
         place = get(header, Slot.TILE_MEMORY, tile) + offset
@@ -350,7 +383,7 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             give_up(header, thread, threads)
             return Ending.STOPPED
         if code == Opcode.COMPUTE:
-            if not do_compute(header, thread, threads, row):
+            if not do_compute(header, thread, threads, row, pc - 1):
                 give_up(header, thread, threads)
                 return Ending.FAULT
         elif code == Opcode.MOVE:
@@ -397,28 +430,31 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
                 return Ending.STOPPED
         elif code == Opcode.SERVICE or code == Opcode.CALLBACK:
             if code == Opcode.SERVICE or has_callback(header, invariant_word(row, CallbackOperand.STREAM)):
+                if table(header, Slot.IPU_CLOCK) != 0:
+                    meet_at_row(header, thread, pc - 1)
                 if not meet(header, thread, threads):
                     return Ending.STOPPED
                 put_word(state, State.PC, pc)
                 return Ending.SERVICE
         elif code == Opcode.STAMP:
             put_word(clocks, invariant_word(row, StampOperand.CLOCK), word(state, State.LOCAL_CLOCK))
-            gather_tiles(header, thread)
+            gather_at_row(header, thread, pc - 1)
         elif code == Opcode.ELAPSED:
             since = word(clocks, invariant_word(row, ElapsedOperand.CLOCK))
             tile, offset = invariant_word(row, ElapsedOperand.TILE), invariant_word(row, ElapsedOperand.OFFSET)
-            store_clock(header, thread, since, tile, offset)
+            store_clock(header, thread, pc - 1, since, tile, offset)
         elif code == Opcode.CLOCK:
             tile, offset = invariant_word(row, ClockOperand.TILE), invariant_word(row, ClockOperand.OFFSET)
-            store_clock(header, thread, 0, tile, offset)
+            store_clock(header, thread, pc - 1, 0, tile, offset)
         elif code == Opcode.FLOATING_POINT:
             context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
             kept = word(context, Context.FLOATING_POINT) & invariant_word(row, FloatingPointOperand.KEPT)
             put_word(context, Context.FLOATING_POINT, kept | invariant_word(row, FloatingPointOperand.SET))
         elif code == Opcode.SYNC:
-            pass_step(header, thread, invariant_word(row, SyncOperand.STEP), 0)
-            gather_tiles(header, thread)
+            pass_move(header, thread, invariant_word(row, SyncOperand.STEP))
         else:
+            if table(header, Slot.IPU_CLOCK) != 0 and code == Opcode.END:
+                meet_at_row(header, thread, pc - 1)
             if not meet(header, thread, threads):
                 return Ending.STOPPED
             put_word(state, State.PC, pc - 1)

@@ -66,7 +66,7 @@ class NativeRunner:
 
     def wait_until(self, cycles: int) -> None:
         """Let time pass, where the run has come back."""
-        self.state.rows(Slot.STATE, STATE_WORDS)[:, [State.LOCAL_CLOCK, State.TOGETHER]] = cycles
+        self.state.set_clocks(cycles)
 
     def serve(self, number: int) -> None:
         """Do service `number` of the executable."""
@@ -138,7 +138,7 @@ def start(state: EngineState, entry: int) -> None:
     threads = state.rows(Slot.STATE, STATE_WORDS)
     threads[:] = 0
     threads[:, State.PC] = entry
-    threads[:, [State.LOCAL_CLOCK, State.TOGETHER]] = clock
+    state.set_clocks(clock)
     if Slot.TILE_CLOCK in state.tables:
         state.tables[Slot.TILE_CLOCK][:] = 0
 

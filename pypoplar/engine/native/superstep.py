@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pypoplar.engine.native.barrier import wait
 from pypoplar.engine.native.header_access import add, call_unit, get, put, put_word, record, table, word, word_address
+from pypoplar.engine.native.ipu_clocks import forget_slowest, slowest_place
 from pypoplar.engine.native.memory_operations import call_codelet
 from pypoplar.engine.native.tile_account import (
     account_run,
@@ -24,15 +25,15 @@ from pypoplar.interface.layout import NOTHING
 
 
 @inlined
-def compute_tiles(header: int, thread: int, share: int, compute: int, step: int, times: int, records: int, counts_work: int) -> int:
-    """The tiles of one of this thread's shares of a compute set; returns the slowest one's cycles.
+def compute_tiles(  # noqa: PLR0913 - as of `run_tiles`
+    header: int, thread: int, first: int, last: int, compute: int, step: int, times: int, records: int, counts_work: int
+) -> int:
+    """The active tiles `first` up to `last` of a compute set; returns the slowest one's cycles.
 
     Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
     the same for all tiles has been looked up beforehand. Their cycles are recorded in `times`, unless it is 0. Whether it `records`
     executions of blocks, and `counts_work`, are constants.
     """
-    split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
-    first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
     account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
     slots = record(header, Slot.SLOTS, table(header, Slot.SLOTS_WORDS), thread)
@@ -88,16 +89,15 @@ def compute_tiles(header: int, thread: int, share: int, compute: int, step: int,
 
 
 @seldom
-def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int, times: int, start: int) -> int:
+def clocked_tiles(  # noqa: PLR0913 - as of `run_tiles`
+    header: int, thread: int, first: int, last: int, compute: int, step: int, times: int, start: int, together: int
+) -> int:
     """As `compute_tiles`, where tiles have clocks of their own; returns how long after `start` the last one is done.
 
-    Each begins when all were last together, or when it is done with what was before.
+    Each begins when all were last `together`, or when it is done with what was before.
     """
-    split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
-    first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
     account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
-    together = get(header, Slot.STATE, STATE_WORDS * thread + State.TOGETHER)
     starting = table(header, Slot.COMPUTE_START)
     slowest = 0
     for active in range(first, last):
@@ -112,6 +112,37 @@ def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int,
         if times != 0:
             put_word(times, active, cycles)
         slowest = max(slowest, begin + cycles - start)
+    return slowest
+
+
+@part
+def run_tiles(  # noqa: PLR0913 - what a share has been asked for, and when
+    header: int, thread: int, first: int, last: int, compute: int, step: int, times: int, start: int, together: int
+) -> int:
+    """The vertices of some active tiles, which begin at `start`, or by themselves where tiles have clocks; how long they take."""
+    if table(header, Slot.TILE_CLOCK) != 0:
+        return clocked_tiles(header, thread, first, last, compute, step, times, start, together)
+    if table(header, Slot.BLOCKS) == 0:
+        return compute_tiles(header, thread, first, last, compute, step, times, 0, 0)
+    if table(header, Slot.FLOPS) == 0:
+        return compute_tiles(header, thread, first, last, compute, step, times, 1, 0)
+    return compute_tiles(header, thread, first, last, compute, step, times, 1, 1)
+
+
+@seldom
+def tiles_by_ipu(header: int, thread: int, threads: int, first: int, last: int, compute: int, step: int, times: int) -> int:
+    """The same of several IPUs, each of which begins at a time of its own."""
+    ipus, slowest = table(header, Slot.IPUS), 0
+    for number in range(get(header, Slot.PART_FIRST, compute), get(header, Slot.PART_FIRST, compute + 1)):
+        begin, end = max(first, get(header, Slot.PART_BEGIN, number)), min(last, get(header, Slot.PART_END, number))
+        if begin < end:
+            ipu = get(header, Slot.PART_IPU, number)
+            start, together = get(header, Slot.IPU_START, ipus * thread + ipu), get(header, Slot.IPU_TOGETHER, ipus * thread + ipu)
+            put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.CLOCK, start)
+            cycles = run_tiles(header, thread, begin, end, compute, step, times, start, together)
+            place = slowest_place(header, thread, threads, ipus, 0) + ipu
+            put(header, Slot.IPU_SLOWEST, place, max(get(header, Slot.IPU_SLOWEST, place), cycles))
+            slowest = max(slowest, cycles)
     return slowest
 
 
@@ -132,14 +163,13 @@ def superstep_share(header: int, thread: int, threads: int, share: int, compute:
             return GIVEN_UP
         move_phase(header, share, compute, Phase.FAN_OUT)
     move_phase(header, share, compute, Phase.GATHER)
-    if table(header, Slot.TILE_CLOCK) != 0:
-        slowest = clocked_tiles(header, thread, share, compute, step, times, start)
-    elif table(header, Slot.BLOCKS) == 0:
-        slowest = compute_tiles(header, thread, share, compute, step, times, 0, 0)
-    elif table(header, Slot.FLOPS) == 0:
-        slowest = compute_tiles(header, thread, share, compute, step, times, 1, 0)
+    split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
+    first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
+    if table(header, Slot.IPU_CLOCK) != 0:
+        slowest = tiles_by_ipu(header, thread, threads, first, last, compute, step, times)
     else:
-        slowest = compute_tiles(header, thread, share, compute, step, times, 1, 1)
+        together = get(header, Slot.STATE, STATE_WORDS * thread + State.TOGETHER)
+        slowest = run_tiles(header, thread, first, last, compute, step, times, start, together)
     move_phase(header, share, compute, Phase.SCATTER)
     move_phase(header, share, compute, Phase.EXCHANGE_AFTER)
     return slowest
@@ -155,6 +185,8 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, l
     put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.CLOCK, start)
     put(header, Slot.AGREED, thread, 1)
     batches, longest = get(header, Slot.COMPUTE_BATCHES, compute), 0
+    if table(header, Slot.IPU_CLOCK) != 0:
+        forget_slowest(header, thread, threads)
     times = record_row(header, thread, compute, step)
     for share in range(thread * batches, (thread + 1) * batches):
         cycles = superstep_share(header, thread, threads, share, compute, step, times, start)

@@ -18,7 +18,17 @@ from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
 from pypoplar.presets import TIMINGS
 from pypoplar.report.cost_basis import read_cost
-from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.execution import (
+    BY_IPU,
+    COSTS,
+    STEP_TYPES,
+    Execution,
+    Run,
+    Step,
+    VertexTypeCycles,
+    no_tiles,
+    summed_runs,
+)
 from pypoplar.report.failed_runs import read_failed
 from pypoplar.report.file.column_kinds import COUNT, MAYBE, PLACE, REAL, TEXT, ColumnKind
 from pypoplar.report.file.line_tables import read_lines
@@ -41,7 +51,7 @@ class ProfileReader:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._target = self._read_target()
-        self._tiles = self._target.numTiles
+        self._tiles, self._ipus = self._target.numTiles, self._target.numIPUs
         self._made_at = self._read_places()
         self._programs = self._read_programs()
         self._leaves = self._program_list("static_step", "step")
@@ -333,6 +343,8 @@ class ProfileReader:
         runs = self.rows("run", name=TEXT, runs=COUNT)
         self.numbered("run", "run", runs)
         described = self._described()
+        waiting = self._waiting(len(runs))
+        by_ipu = self._by_ipu(len(runs), any(map(len, waiting)))
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
         columns = dict[int, KeysView[str]]()
         kinds = {
@@ -354,9 +366,37 @@ class ProfileReader:
             by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
             if run != ALL_RUNS and columns.setdefault(number, by_tile.keys()) != by_tile.keys():
                 raise FileLoadError(f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
-            by_run[run][number] = Step(**described[number], **costs, **by_tile)
-        runs_read = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
+            ipus: dict[str, Any] = {"cycles_by_ipu": by_ipu[run, number]} if (run, number) in by_ipu else {}
+            by_run[run][number] = Step(**described[number], **costs, **by_tile, **ipus)
+        runs_read = tuple(
+            Run(name, tuple(by_run[number].values()), many, waiting[number]) for number, (name, many) in enumerate(runs)
+        )
         return tuple(by_run[ALL_RUNS].values()), runs_read
+
+    def _waiting(self, runs: int) -> list[Int64s]:
+        """Of each run, how long IPUs waited where no step is; empty arrays where there is one clock for all."""
+        run, ipu, cycles = self._integers("run_ipu", ("run", "ipu", "waiting_cycles"), "run, ipu")
+        claim_range("run_ipu.run", run, 0, runs)
+        if not len(run):
+            return [no_tiles() for _ in range(runs)]
+        whole = len(run) == runs * self._ipus and np.array_equal(ipu, np.tile(np.arange(self._ipus), runs))
+        claim(whole, f"run_ipu has {len(run)} rows: expected one for each of {self._ipus} IPUs in each of {runs} runs")
+        return list(cycles.reshape(runs, self._ipus))
+
+    def _by_ipu(self, runs: int, known: bool) -> dict[tuple[int, int], Int64s]:
+        """By run and step, what each IPU spends in it: zeros for a step in which none has a part."""
+        by_ipu: dict[tuple[int, int], Int64s] = {}
+        if known:
+            for run, step in self._database.execute("SELECT run, step FROM run_step").fetchall():
+                by_ipu[run, step] = np.zeros((len(BY_IPU), self._ipus), np.int64)
+        run, step, ipu, *columns = self._integers("run_step_ipu", ("run", "step", "ipu", *BY_IPU), "run, step, ipu")
+        claim_range("run_step_ipu.run", run, 0, runs)
+        claim_range("run_step_ipu.ipu", ipu, 0, self._ipus)
+        rows = np.array(columns, np.int64).T
+        for key, one, row in zip(zip(run.tolist(), step.tolist(), strict=True), ipu.tolist(), rows, strict=True):
+            claim(key in by_ipu, f"run_step_ipu has step {key[1]} of run {key[0]}, of which run_step or run_ipu has no row")
+            by_ipu[key][:, one] = row
+        return by_ipu
 
     def _described(self) -> dict[int, dict[str, Any]]:
         """What is the same of a step in all runs, by its number."""
@@ -393,12 +433,15 @@ class ProfileReader:
 
     def _trace(self, runs: Sequence[Run], ran: set[int], profiles: TileProfiles, counts: Sequence[int]) -> Trace:
         missed, recorded, unrecorded = counts
-        event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
+        names = ("event", "run", "step", "begin_cycle", "cycles", "ipu")
+        event, run, step, begin, cycles, ipu = self._integers("trace_event", names)
+        claim_range("trace_event.ipu", ipu, 0, self._ipus)
         claim_each("trace_event.event", event == np.arange(len(event)), "is not the number of the row")
         claim_range("trace_event.run", run, 0, len(runs))
         claim_each("trace_event.step", np.isin(step, np.array(sorted(ran), np.int64)), "is not a step that ran")
         tiles = self._recorded(runs, profiles)
-        return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed, recorded, tiles, unrecorded)
+        whose = ipu.astype(np.int32)
+        return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed, recorded, tiles, unrecorded, whose)
 
     def _recorded(self, runs: Sequence[Run], profiles: TileProfiles) -> RecordedTiles:
         """What tiles did in single executions."""

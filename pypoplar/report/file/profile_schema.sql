@@ -265,8 +265,30 @@ CREATE TABLE trace_event (  -- Executions of steps one after the other, as far a
     run INTEGER NOT NULL REFERENCES run,  -- the run
     step INTEGER NOT NULL REFERENCES step,  -- the step
     begin_cycle INTEGER NOT NULL,  -- cycle of the machine at which it begins
-    cycles INTEGER NOT NULL  -- how long it lasts
+    cycles INTEGER NOT NULL,  -- how long it lasts
+    ipu INTEGER NOT NULL  -- the IPU: of several, each that has a part in an execution has a row, which begins when it comes to it
 );
+
+CREATE TABLE run_ipu (  -- Of several IPUs, each of which has a clock, what no step has; no rows where there is one.
+    run INTEGER NOT NULL REFERENCES run,  -- the run
+    ipu INTEGER NOT NULL,  -- the IPU
+    waiting_cycles INTEGER NOT NULL,  -- cycles that it waits for others where no step is: at branches, for the host, at the end
+    PRIMARY KEY (run, ipu)
+) WITHOUT ROWID;
+
+CREATE TABLE run_step_ipu (  -- Of several IPUs, what each spends in a step of a run, all executions there together; no row for one without a part in it.
+    run INTEGER NOT NULL REFERENCES run,  -- the run
+    step INTEGER NOT NULL REFERENCES step,  -- the step
+    ipu INTEGER NOT NULL,  -- the IPU
+    sync_cycles INTEGER NOT NULL,  -- cycles of its syncs
+    exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges within it
+    copy_cycles INTEGER NOT NULL,  -- cycles by which copies on its tiles make that longer
+    global_exchange_cycles INTEGER NOT NULL,  -- cycles of exchanges with other IPUs
+    host_exchange_cycles INTEGER NOT NULL,  -- cycles of transfers from or to the host
+    compute_cycles INTEGER NOT NULL,  -- cycles of its vertices
+    waiting_cycles INTEGER NOT NULL,  -- cycles that it waits for other IPUs before
+    PRIMARY KEY (run, step, ipu)
+) WITHOUT ROWID;
 
 CREATE TABLE recorded_execution (  -- What tiles did in single executions of compute steps: the first and the last ones in a run, see execution.recorded; none of steps of which all of these are as the mean one.
     run INTEGER NOT NULL REFERENCES run,  -- the run

@@ -13,7 +13,7 @@ from attrs import astuple
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.cost_basis import cost_text
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
+from pypoplar.report.execution import COSTS, Execution, Run, Step, summed_runs
 from pypoplar.report.failed_runs import failed_text
 from pypoplar.report.file.line_tables import line_rows
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
@@ -137,10 +137,20 @@ class ProfileWriter:
         self._rows("step", sorted(described.values()))
         self._rows("recorded_execution", self._recorded(trace.tiles))
         self._rows("tile_profile", enumerate(self._profiles.columns))
-        columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
+        for number, run in enumerate(execution.runs):
+            self._ipus(number, run)
+        columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist(), trace.ipu.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
         for table, rows in line_rows(execution.lines) if execution.lines is not None else ():
             self._rows(table, rows)
+
+    def _ipus(self, number: int, run: Run) -> None:
+        """What the IPUs of a run spend, each by itself."""
+        self._rows("run_ipu", zip(repeat(number), count(), run.waiting_by_ipu.tolist(), strict=False))
+        for step in run.steps:  # the columns of the table are in the order of BY_IPU
+            columns = step.cycles_by_ipu.T.tolist() if len(step.cycles_by_ipu) else []
+            rows = ((number, step.number, ipu, *column) for ipu, column in enumerate(columns) if any(column))
+            self._rows("run_step_ipu", rows)
 
     def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]], known: Sequence[str]) -> tuple[Any, ...]:
         """The step's row in run_step, with the costs that are known. Its profile is written, if it is new, what it is described."""
@@ -224,6 +234,6 @@ def _same(steps: Sequence[Step], others: Sequence[Step]) -> bool:
     return all(
         step.program is other.program
         and all(getattr(step, name) == getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS))
-        and all(same_array(getattr(step, name), getattr(other, name)) for name in BY_TILE.values())
+        and all(same_array(getattr(step, name), getattr(other, name)) for name in (*BY_TILE.values(), "cycles_by_ipu"))
         for step, other in zip(steps, others, strict=True)
     )

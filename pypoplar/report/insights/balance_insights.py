@@ -30,7 +30,7 @@ def worst_balance(report: Report) -> Insight | None:
     if execution is None or not by_name:
         return None
     name, worst = max(by_name.items(), key=lambda entry: _balance(entry[1]))
-    total, saved, saved_together = execution.totalCycles.total, _balance(worst), savings.sum("balance")
+    total, saved, saved_together = execution.stepCycles, _balance(worst), savings.sum("balance")
     if saved < 1:
         return None
     computing, slowest = int(savings.used.sum()), sum(int(of_step.step.cyclesByTile.max()) for of_step in worst)
@@ -113,7 +113,7 @@ def _one_decides(tile: SlowestTile, step: Step, count: int, workers: int) -> boo
 def lone_vertices(report: Report) -> Insight | None:
     """The compute set in which others wait longest for a tile whose work cannot be divided, and which could run beside another."""
     execution, savings = report.execution, ComputeSavings.of(report)
-    total = execution.totalCycles.total if execution is not None else 0
+    total = execution.stepCycles if execution is not None else 0
     saved = savings.sum("alone")
     if execution is None or not total or saved < 1:
         return None
@@ -141,12 +141,12 @@ def idle_worker_threads(report: Report) -> Insight | None:
     steps = execution.steps if execution is not None else ()
     of_threads = [step for step in steps if len(step.cyclesByTile) and len(step.activeCyclesByTile)]
     busy = sum(int(step.cyclesByTile.sum()) for step in of_threads)
-    if execution is None or not busy or not execution.totalCycles.total:
+    if execution is None or not busy or not execution.stepCycles:
         return None
     idle = 1 - sum(int(step.activeCyclesByTile.sum()) for step in of_threads) / busy
     savings = ComputeSavings.of(report)
     saved = savings.sum("threads")
-    share = saved / execution.totalCycles.total
+    share = saved / execution.stepCycles
     if share < TOLD:
         return None
     workers = report.compilation.target.numWorkerContexts
@@ -158,7 +158,7 @@ def idle_worker_threads(report: Report) -> Insight | None:
     )
     worst = max(savings.steps, key=lambda of_step: of_step.threads)
     name, tile = shown(compute_set_name(worst.step)), SlowestTiles.of(execution).computing(worst.step)
-    of_it = "" if worst.threads >= saved - 1 else f", {worst.threads / execution.totalCycles.total:.1%}"
+    of_it = "" if worst.threads >= saved - 1 else f", {worst.threads / execution.stepCycles:.1%}"
     text += f" The most in compute set {name}{of_it}, on tile {tile.told()}." if tile is not None else ""
     advice, lines = _give_threads_work(tile, worst.step, workers), lines_link(execution, set=compute_set_name(worst.step))
     title = f"Idle worker threads: {name}"
@@ -193,11 +193,11 @@ def unused_tiles(report: Report) -> Insight | None:
     """Tiles that never compute: what it would save if they took their share of all compute, as far as it can be divided."""
     execution, savings = report.execution, ComputeSavings.of(report)
     used = savings.used
-    if execution is None or not used.any() or used.all() or not execution.totalCycles.total:
+    if execution is None or not used.any() or used.all() or not execution.stepCycles:
         return None
     count, tiles = int(np.count_nonzero(~used)), len(used)
     saved = savings.sum("unused")
-    share = saved / execution.totalCycles.total
+    share = saved / execution.stepCycles
     text = f"{count:,} of {tiles:,} tiles never compute, {count / tiles:.1%}; the first is tile {int(np.argmin(used)):,}."
     text += f" With their share of the work, up to {saved:,.0f} cycles would be saved, {share:.1%} of the total, if it can"
     text += " be divided so and does not become more."

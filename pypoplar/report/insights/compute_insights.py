@@ -19,13 +19,13 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     execution = report.execution
     costs = execution.cycles_by_vertex_type if execution is not None else {}
     slots = sum(cost.cycles for cost in costs.values())
-    if execution is None or not slots or not execution.totalCycles.total:
+    if execution is None or not slots or not execution.stepCycles:
         return None
     name = _dearest(report)
     of_library = _estimated_library(report.compilation, name)
     line, dear = (None, []) if of_library else (_dearest_line(execution, name), dear_lines(execution, name))
     waited = waited_types(report)[name].cycles
-    total, instances = execution.totalCycles.total, costs[name].instances
+    total, instances = execution.stepCycles, costs[name].instances
     text = f"Tiles wait {waited:,.0f} cycles for vertices of {shown(name)}, {waited / total:.1%} of the total."
     text += f" All {instances:,} take" if instances > 1 else " It takes"
     text += f" {costs[name].cycles:,} worker slots,"
@@ -132,7 +132,7 @@ def saved_by_code(report: Report) -> float:
             if line is not None and _sums_products(compilation, name, line):
                 saved += int((line.bound or 0) * _UNIT)
             saved = min(costs[name].cycles, saved)
-    return waited_types(report)[name].left * saved / max(1, costs[name].cycles) / execution.totalCycles.total
+    return waited_types(report)[name].left * saved / max(1, costs[name].cycles) / execution.stepCycles
 
 
 def _bound(compilation: Compilation, execution: Execution, name: str) -> int | None:
@@ -163,7 +163,7 @@ def far_from_peak(report: Report) -> Insight | None:
     text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {rate(achieved)},"
     text += f" {achieved / peak:.2%} of the {rate(peak)} of {name}."
     advice = "Matrix products in half come closest to the peak; the roofline shows which compute sets are bound by memory instead."
-    left = ComputeSavings.of(report).sum("left") / execution.totalCycles.total
+    left = ComputeSavings.of(report).sum("left") / execution.stepCycles
     share = max(0.0, left - saved_by_code(report) - achieved / peak)
     lines = lines_link(execution)
     return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline", share, lines=lines)

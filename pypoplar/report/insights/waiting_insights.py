@@ -20,7 +20,7 @@ def biggest_exchange(report: Report) -> Insight | None:
     if execution is None or not steps:
         return None
     place, most = max(steps, key=lambda pair: exchange_cycles(pair[1]))
-    total = execution.totalCycles.total
+    total = execution.stepCycles
     share = exchange_cycles(most) / total
     streamed = most.type == "StreamCopy"
     what = f"Rearranging the stream {shown(most.name)} between its order and the tensor's tiles" if streamed else shown(most.name)
@@ -142,7 +142,7 @@ def host_bound(report: Report) -> Insight | None:
     cycles = sum(step.host_exchange_cycles for step in execution.steps) if execution is not None else 0
     if execution is None or not cycles:
         return None
-    share = cycles / execution.totalCycles.total
+    share = cycles / execution.stepCycles
     sent = sum(step.host_bytes for step in execution.steps)
     text = f"Exchange with the host takes {cycles:,} cycles, {share:.1%} of the total, for {sent:,} B."
     syncs = _host_syncs(report)
@@ -150,7 +150,7 @@ def host_bound(report: Report) -> Insight | None:
         advice = f"{FEWER_COPIES}, {KEEP}"
     else:
         text += f" {counted(syncs.times, 'transfer takes', 'transfers take')} {syncs.cycles:,} of them for syncs,"
-        text += f" {syncs.cycles / execution.totalCycles.total:.1%} of the total;"
+        text += f" {syncs.cycles / execution.stepCycles:.1%} of the total;"
         text += f" the rest, {1 - syncs.cycles / cycles:.1%} of them, for bytes."
         advice = f"{FEWER_BYTES}. K{KEEP[1:]}" if 2 * syncs.cycles <= cycles else f"{FEWER_COPIES}, {KEEP}"
     title = "Bound by the host" if share >= NOTED else "Exchange with the host"
@@ -189,7 +189,7 @@ def sync_bound(report: Report) -> Insight | None:
     cycles = sum(step.sync_cycles for step in execution.steps) if execution is not None else 0
     if execution is None or not cycles:
         return None
-    share = cycles / execution.totalCycles.total
+    share = cycles / execution.stepCycles
     times = sum(step.executions for step in execution.steps if step.sync_cycles)
     text = f"{counted(times, 'step synchronises', 'steps synchronise')}, for {cycles:,} cycles: {share:.1%} of the total,"
     text += f" {cycles / max(1, times):,.0f} each time."

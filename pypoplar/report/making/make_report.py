@@ -12,11 +12,12 @@ from attrs import evolve, field, frozen
 from pypoplar.arrays.dtypes import Int32s, Int64s, Integers, StructuredArray
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY, Counts
+from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
-from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.execution import BY_IPU, Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.report.failed_runs import FailedRun, FailedStep
 from pypoplar.report.making.exchange_buffers import with_exchange_buffers
 from pypoplar.report.making.make_lines import make_line_profile
@@ -29,6 +30,9 @@ from pypoplar.report.report import Compilation, ExchangeReport, HostLink, Report
 from pypoplar.report.run_account import FailedAccount, RunAccount, RunHistory
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
+
+COUNTED_BY_IPU = ("compute_cycles", "waiting_cycles")
+"""The rows of a step's `cycles_by_ipu` that are not known beforehand."""
 
 
 def memory_report(
@@ -209,7 +213,9 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
 
 
 def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
-    runs = tuple(Run(account.name, _steps(executable, account, programs), account.count) for account in history.runs)
+    runs = tuple(
+        Run(account.name, _steps(executable, account, programs), account.count, account.ipu_waited) for account in history.runs
+    )
     target, steps = executable.target, summed_runs(runs)
     return Execution(
         steps=steps,
@@ -333,4 +339,15 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
         program=program,
+        cycles_by_ipu=_by_ipu(executable.ipu_steps, account, number) if executable.ipu_steps is not None else nothing,
     )
+
+
+def _by_ipu(steps: IpuSteps, account: RunAccount, number: int) -> Int64s:
+    """A step's `cycles_by_ipu`."""
+    own, times = slice(int(steps.first[number]), int(steps.first[number + 1])), int(account.executions[number])
+    fixed = {name: getattr(steps, name)[own] * times for name in BY_IPU if name not in COUNTED_BY_IPU}
+    counted = {"compute_cycles": account.share_computed[own], "waiting_cycles": account.share_waited[own]}
+    cycles = np.zeros((len(BY_IPU), steps.ipus), np.int64)
+    cycles[:, steps.ipu[own]] = [{**fixed, **counted}[name] for name in BY_IPU]
+    return cycles

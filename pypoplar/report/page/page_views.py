@@ -86,7 +86,7 @@ REPORT = PageKind[Report](
         "insights": lambda report, _: insight_data(report),
         "phases": lambda report, _: phase_rows(report.execution),
         "target": lambda report, _: target_data(report.compilation.target),
-        "total_cycles": lambda report, _: report.execution.totalCycles.total if report.execution else 0,
+        "total_cycles": lambda report, _: report.execution.stepCycles if report.execution else 0,
         "memory": lambda report, blocks: memory_data(report.compilation, blocks),
         "variables": lambda report, blocks: variables_data(report.compilation.loweredVariables, blocks),
         "liveness": lambda report, blocks: liveness_data(report.compilation, blocks),

@@ -113,7 +113,7 @@ def _target(target: ReportTarget) -> list[Fact]:
 
 
 def _longest(execution: Execution) -> list[dict[str, Any]]:
-    total = execution.totalCycles.total
+    total = execution.stepCycles
     longest = sorted(numbered_steps(execution).items(), key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
     return [
         {

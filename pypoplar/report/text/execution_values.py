@@ -27,6 +27,7 @@ def execution_values(execution: Execution, compilation: Compilation, between: Be
         "seconds": execution.seconds,
         "programs": list(execution.programs),
         "runs": [{"name": run.name, "runs": run.count, "cycles": run.cycles} for run in execution.runs],
+        "ipus": [asdict(ipu) for ipu in execution.ipus],
         "phases": _phases(execution.steps, copies_known=known),
         "mean_tile": {**asdict(mean), "sync": mean.sync - mean.waiting},
         "flops": execution.flops if with_flops else None,

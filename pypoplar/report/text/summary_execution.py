@@ -50,10 +50,24 @@ def execution_section(execution: Execution, compilation: Compilation) -> list[st
         ("  of them waiting for slower tiles:", part(mean.waiting)),
     ]
     lines += ["", *labelled(rows, 2)]
+    if execution.has_ipus:
+        lines += ["", *ipus_table(execution)]
     if execution.flops:
         lines += ["", *floating_point(execution, target)]
     types = by_vertex_type(execution, compilation)
     return [*lines, *(["", "  Cycles by vertex type, in worker slots of all executions:", *types] if types else [])]
+
+
+def ipus_table(execution: Execution) -> list[str]:
+    """What each IPU spent its time on: a row for each, whose cycles are all those of the runs."""
+    names = [phase for phase in PHASES if any(getattr(ipu, phase.cycles) for ipu in execution.ipus)]
+    rows = [["", *(phase.term for phase in names), "waiting"]]
+    for number, ipu in enumerate(execution.ipus):
+        cycles = [*(getattr(ipu, phase.cycles) for phase in names), ipu.waiting_cycles]
+        rows.append([f"IPU {number}", *(f"{part:,}" for part in cycles)])
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    shown = ["  ".join(f"{text:>{width}}" for text, width in zip(row, wide, strict=True)) for row in rows]
+    return ["  Cycles of each IPU; while one waits for others, these go on:", *(f"    {line}" for line in shown)]
 
 
 def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
@@ -136,7 +150,7 @@ def steps_section(execution: Execution, programs: Sequence[Program], between: Be
 
 def longest_section(execution: Execution, top: int, between: Between) -> list[str]:
     """The `top` steps that took the most cycles, the longest first."""
-    total, tiles = execution.totalCycles.total, StepTiles(SlowestTiles.of(execution), between)
+    total, tiles = execution.stepCycles, StepTiles(SlowestTiles.of(execution), between)
     if not execution.steps:
         return []
     lines = [f"  Longest steps ({min(top, len(execution.steps)):,} of {len(execution.steps):,}):"]

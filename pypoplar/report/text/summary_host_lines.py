@@ -31,7 +31,7 @@ def host_lines_section(execution: Execution) -> list[str]:
             line.names[shown_name(step.name)] = None
     if not lines:
         return []
-    total = execution.totalCycles.total
+    total = execution.stepCycles
     order = sorted(lines.items(), key=lambda entry: (-entry[1].cycles, entry[0]))
     places = _shown(tuple(lines))
     rows = [(places[place], line.cycles, _names(tuple(line.names))) for place, line in order[:LINES]]

@@ -1,0 +1,128 @@
+"""At which rows of a control program which IPUs wait for each other, beside those of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import offsets
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import (
+    BranchOperand,
+    CallOperand,
+    ComputeOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    Operand,
+    ProgramRow,
+    ServiceOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
+from pypoplar.interface.service_kinds import ServiceKind
+
+if TYPE_CHECKING:
+    from pypoplar.executable.executable import Executable
+
+TIMELESS = {
+    ServiceKind.ABORT, ServiceKind.CALLBACK, ServiceKind.ERROR, ServiceKind.JUDGE, ServiceKind.PRINTS, ServiceKind.REMOTE_READ,
+    ServiceKind.REMOTE_WRITE, ServiceKind.SEED, ServiceKind.UNDEFINED,
+}  # fmt: skip
+"""Services for which no IPU waits: the machine knows nothing of them, or their time is that of a step beside them."""
+
+OF_ALL = {Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK, Opcode.END}
+"""Operations that are about the time of the whole program."""
+
+STEPS: Mapping[int, tuple[Operand, ...]] = {
+    Opcode.MOVE: (MoveOperand.STEP,),
+    Opcode.STREAM_IN: (StreamOperand.STEP,),
+    Opcode.STREAM_OUT: (StreamOperand.STEP,),
+    Opcode.SYNC: (SyncOperand.STEP,),
+    Opcode.COMPUTE: (ComputeOperand.BEFORE, ComputeOperand.STEP, ComputeOperand.AFTER),
+}
+"""The steps that rows execute."""
+
+DECIDING: Mapping[int, tuple[Operand, Operand]] = {
+    Opcode.BRANCH: (BranchOperand.TILE, BranchOperand.ROW),
+    Opcode.UNLESS_EQUAL: (UnlessEqualOperand.TILE, UnlessEqualOperand.ROW),
+}
+"""Operations that decide what runs next, with the tile of the value and the row to which they go."""
+
+
+def waiting_rows(executable: Executable, has: Bools) -> tuple[Int64s, Int64s]:
+    """The IPUs that wait for each other at each row: where those of a row begin, [rows + 1], and the IPUs.
+
+    ``has[step, ipu]`` says which IPUs have a share of a step. A branch is waited for by the IPUs that do what it decides, and it
+    waits for them; a compute set with a result by the IPU that has the result.
+    """
+    rows = executable.program.tolist()
+    used = _used(executable, rows, has)
+    running = np.zeros((len(rows) + 1, has.shape[1]), np.int64)
+    np.cumsum(used, 0, out=running[1:])
+    tiles, computes = executable.target.getTilesPerIPU(), executable.computes
+    waiting: list[Int64s] = []
+    for number, row in enumerate(rows):
+        operation = row[ProgramRow.OPERATION]
+        ipus = np.zeros(has.shape[1], bool)
+        if operation in DECIDING:
+            begin, end = decided_rows(rows, number)
+            ipus = running[end] > running[begin]
+            ipus[row[DECIDING[operation][0]] // tiles] = True
+        elif operation in OF_ALL or (operation == Opcode.SERVICE and _is_waited_for(executable, row)):
+            ipus[:] = True
+        elif operation == Opcode.COMPUTE and computes.result_tile[row[ComputeOperand.COMPUTE]] != NOTHING:
+            ipus = used[number].copy()
+            ipus[computes.result_tile[row[ComputeOperand.COMPUTE]] // tiles] = True
+        waiting.append(np.flatnonzero(ipus))
+    return offsets([len(ipus) for ipus in waiting]), np.concatenate([np.zeros(0, np.int64), *waiting])
+
+
+def decided_rows(rows: list[list[int]], number: int) -> tuple[int, int]:
+    """The rows that a branch decides, from the first on and up to another: of an If both parts, of a loop its head and its body."""
+    row = rows[number]
+    end = row[DECIDING[row[ProgramRow.OPERATION]][1]]
+    before = rows[end - 1]
+    if before[ProgramRow.OPERATION] == Opcode.JUMP and before[JumpOperand.ROW] >= end:  # over the other part, or out of a loop
+        end = before[JumpOperand.ROW]
+    last = rows[end - 1]
+    if last[ProgramRow.OPERATION] == Opcode.JUMP and last[JumpOperand.ROW] <= number:  # back to the head of a loop
+        return last[JumpOperand.ROW], end
+    return number + 1, end
+
+
+def _is_waited_for(executable: Executable, row: list[int]) -> bool:
+    return executable.services[row[ServiceOperand.SERVICE]]["kind"] not in TIMELESS
+
+
+def _used(executable: Executable, rows: list[list[int]], has: Bools) -> Bools:
+    """bool [rows, IPUs]: which IPUs do something at a row, or in what it calls."""
+    used = np.zeros((len(rows), has.shape[1]), bool)
+    calls: list[tuple[int, int]] = []
+    for number, row in enumerate(rows):
+        operation = row[ProgramRow.OPERATION]
+        for column in STEPS.get(operation, ()):
+            if row[column] != NOTHING:
+                used[number] |= has[row[column]]
+        if operation in DECIDING:
+            used[number, row[DECIDING[operation][0]] // executable.target.getTilesPerIPU()] = True
+        elif operation == Opcode.CALL:
+            calls.append((number, row[CallOperand.ROW]))
+        elif operation in OF_ALL - {Opcode.END} or (operation == Opcode.SERVICE and _is_waited_for(executable, row)):
+            used[number] = True
+    ends = {begin: _end(rows, begin) for _, begin in calls}
+    before = -1
+    while (now := int(used.sum())) > before:  # functions call functions
+        before = now
+        inside = {begin: used[begin:end].any(0) for begin, end in ends.items()}
+        for number, begin in calls:
+            used[number] |= inside[begin]
+    return used
+
+
+def _end(rows: list[list[int]], begin: int) -> int:
+    return next(row for row in range(begin, len(rows)) if rows[row][ProgramRow.OPERATION] == Opcode.RETURN)
