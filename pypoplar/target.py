@@ -140,6 +140,12 @@ def check_timing(name: object) -> str:
     raise InvalidOption(f"no timing is called {name!r}: the timings are {', '.join(TIMINGS)}{nearest(name, TIMINGS)}")
 
 
+TARGET_OPTIONS = (
+    *("gatewayMode", "instanceSize", "ipuLinkConfiguration", "ipuLinkDomainSize", "ipuLinkTopology"),
+    "syncConfiguration",
+)
+"""Options of `Target.createIPUTarget`."""
+
 SYNC_CONFIGURATIONS = ("intraReplicaAndAll", "ipuAndAll")
 """Values of the target option ``syncConfiguration``: with the second, an IPU that exchanges with the host waits for no other."""
 
@@ -288,7 +294,9 @@ class Target(ShownInNotebooks):
         arguments:
             The name of a preset, such as "bow", last; before it the numbers of IPUs and of tiles on each, if not the preset's.
         opts:
-            ``ipuLinkTopology`` and the like; they change nothing here.
+            ``syncConfiguration`` says which IPUs wait for each other when one exchanges with the host: all of a replica for
+            ``"intraReplicaAndAll"``, none for ``"ipuAndAll"``. ``ipuLinkTopology``, ``ipuLinkDomainSize``,
+            ``ipuLinkConfiguration``, ``gatewayMode`` and ``instanceSize`` change nothing here.
         timing:
             "model" or "hardware" (ours), see `IPUModel`.
 
@@ -302,19 +310,25 @@ class Target(ShownInNotebooks):
         PoplarTypeError
             If the arguments are others.
         InvalidOption
-            If there is no such preset or timing, or a number is less than 1.
+            If there is no such preset, timing or option, or a number is less than 1.
         """
         ordered(opts, "the options of a target", OPTIONS)
+        for name in opts or {}:
+            if name not in TARGET_OPTIONS:
+                known = f": the options are {', '.join(TARGET_OPTIONS)}"
+                raise InvalidOption(f"a target has no option {name!r}{known}{nearest(str(name), TARGET_OPTIONS)}")
         if not arguments or len(arguments) > 3 or not isinstance(arguments[-1], str):
             raise PoplarTypeError(
                 f"createIPUTarget takes ([numIPUs, [tilesPerIPU,]] system), such as (2, 'bow'); got {arguments!r}"
             )
-        changes = {
+        changes: dict[str, Any] = {
             name: check_count(shown, value)
             for (name, shown), value in zip(
                 (("num_ipus", "numIPUs"), ("tiles_per_ipu", "tilesPerIPU")), arguments[:-1], strict=False
             )
         }
+        if opts and "syncConfiguration" in opts:
+            changes["sync_configuration"] = opts["syncConfiguration"]
         return Target.of_preset(str(arguments[-1]), TargetType.IPU, timing, **changes)
 
     @staticmethod

@@ -27,6 +27,7 @@ def test_every_parameter_is_an_attribute_of_target_and_every_figure_has_a_mark()
         "architecture",
         "timing",
         "num_ipus",
+        "sync_configuration",
         "relative_sync_delay",
         "global_exchange_constraints",
     }
@@ -243,6 +244,12 @@ def test_ipu_targets_are_made_without_a_device():
     assert Target.createIPUTarget(2, "ipu1").getNumTiles() == 2432
     assert Target.createIPUTarget(2, 8, "bow").getNumTiles() == 16
     assert Target.createIPUTarget("bow").getTargetType() is TargetType.IPU
+    assert not Target.createIPUTarget(2, "bow", opts={"syncConfiguration": "ipuAndAll"}).host_sync_joins_ipus
+    assert Target.createIPUTarget(2, "bow", opts={"ipuLinkTopology": "torus"}).host_sync_joins_ipus
+    with pytest.raises(InvalidOption, match=r"a target has no option 'syncConfig'.*did you mean 'syncConfiguration'"):
+        Target.createIPUTarget(2, "bow", opts={"syncConfig": "ipuAndAll"})
+    with pytest.raises(InvalidOption, match="syncConfiguration is 'intraReplicaAndAll' or 'ipuAndAll', got 'all'"):
+        Target.createIPUTarget(2, "bow", opts={"syncConfiguration": "all"})
     with pytest.raises(InvalidOption, match="numIPUs"):
         Target.createIPUTarget(0, "bow")
     with pytest.raises(PoplarTypeError, match="createIPUTarget"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.execution import Execution
 from pypoplar.report.ipu_links import Crossing, crossings
 from pypoplar.report.report import Report
 
@@ -16,9 +17,10 @@ MOST_STEPS = 1000  # that are listed
 def ipu_data(report: Report) -> dict[str, Any] | None:
     """None where the target has one IPU.
 
-    `rows` has each IPU, `bytes` what goes from one (row) to another (column) in all executions, `use` the share that the link from
-    the one to the other carries of what it could in all cycles of exchange between IPUs, 0 where there is none, `steps` the
-    exchanges that cross, and `more` how many of them are left out.
+    `rows` has each IPU, where there are `clocks` with how long it is busy and waits for others, `bytes` what goes from one (row) to
+    another (column) in all executions, `use` the share that the link from the one to the other carries of what it could in all
+    cycles of exchange between IPUs, 0 where there is none, `steps` the exchanges that cross, and `more` how many of them are left
+    out.
     Where nothing has run, the bytes are those of one execution of each exchange, and `ran` is False.
     """
     target = report.compilation.target
@@ -40,6 +42,7 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
         "link_bytes_per_cycle": link,
         "cycles": cycles,
         "rows": _rows(report, whole),
+        "clocks": report.execution is not None and report.execution.has_ipus,
         "bytes": whole.tolist(),
         "use": between.use(link).round(6).tolist() if link and cycles else None,
         "steps": [_step_row(crossing, link) for crossing in crossing_steps[:MOST_STEPS]],
@@ -79,9 +82,18 @@ def _rows(report: Report, between: Int64s) -> list[dict[str, Any]]:
             "slowest_tile": int(first[ipu] + by_ipu[ipu].argmax()),
             "mean_compute": float(by_ipu[ipu].mean()),
             "active_tiles": int(np.count_nonzero(by_ipu[ipu])),
+            **_times(execution, ipu),
             "within": int(between[ipu, ipu]),
             "sent": int(between[ipu].sum() - between[ipu, ipu]),
             "received": int(between[:, ipu].sum() - between[ipu, ipu]),
         }
         for ipu in range(len(memory))
     ]
+
+
+def _times(execution: Execution | None, ipu: int) -> dict[str, int]:
+    """For how long an IPU is busy and waits for others, where each has a clock."""
+    if execution is None or not execution.has_ipus:
+        return {}
+    whole = execution.ipus[ipu]
+    return {"busy": whole.cycles - whole.waiting_cycles, "waiting": whole.waiting_cycles}

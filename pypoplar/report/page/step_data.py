@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.report.execution import CYCLES, Execution, Step, step_number
 from pypoplar.report.page.blocks import Blocks, TileRows
 from pypoplar.report.phases import PHASES, WAITING, labels
@@ -56,6 +57,8 @@ def mean_cycles(by_tile: Int64s) -> float:
 def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = BY_TILE) -> dict[str, Any]:
     """The steps as columns. Their rows by tile are added from the longest step to the shortest, as far as there is room."""
     table: dict[str, Any] = {name: [getattr(step, name) for step in steps] for name in NUMBERS}
+    if any(len(step.cycles_by_ipu) for step in steps):
+        table["by_ipu"] = [step.cycles_by_ipu[:-1].T.tolist() for step in steps]
     table["name"] = [step.name for step in steps]
     table["type"] = [step.type for step in steps]
     table["number"] = [step_number(step, place) for place, step in enumerate(steps)]
@@ -113,6 +116,7 @@ def _trace(execution: Execution, blocks: Blocks, rows: TileRows) -> dict[str, An
         "run": blocks.array(trace.run),
         "begin": blocks.array(trace.begin),
         "cycles": blocks.array(trace.cycles),
+        **({"ipu": blocks.array(trace.ipu), "ipus": len(execution.ipus)} if execution.has_ipus else {}),
         "missed": int(trace.missed),
         "length": len(trace),
         "recorded": trace.recorded,
@@ -123,6 +127,10 @@ def _trace(execution: Execution, blocks: Blocks, rows: TileRows) -> dict[str, An
 
 def _recorded(trace: Trace, rows: TileRows) -> dict[str, list[int]]:
     """The events of which it is known what each tile computed, and the rows that have it."""
-    events = trace.events_of_tiles()
-    shown = np.flatnonzero(events >= 0).tolist()
-    return {"event": events[shown].tolist(), "row": [rows.add(trace.tiles.by_tile(place, rows.tiles)) for place in shown]}
+    told: dict[str, list[int]] = {"event": [], "row": []}
+    for ipu in distinct(trace.ipu).tolist():  # each of several has an event of its own
+        own, events = np.flatnonzero(trace.ipu == ipu), trace.of_ipu(ipu).events_of_tiles()
+        shown = np.flatnonzero(events >= 0)
+        told["event"] += own[events[shown]].tolist()
+        told["row"] += [rows.add(trace.tiles.by_tile(place, rows.tiles)) for place in shown.tolist()]
+    return told

@@ -28,12 +28,13 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   const tip = page.element("div", { class: "tip", hidden: true });
   const box = page.element("div", { class: "trace" }, canvas, tip);
   const raster = page.traceRaster(model);
-  const whole = () => ({ from: 0, to: model.length, first: 0, last: model.tiles });
-  const [first, last] = page.usedTiles(
+  const whole = () => ({ from: 0, to: model.length, first: model.firstTile, last: model.lastTile });
+  const used = page.usedTiles(
     model.tiles,
     model.steps.flatMap((one) => one.byTile),
   );
-  const usual = { ...whole(), first, last };
+  const [first, last] = [Math.max(used[0], model.firstTile), Math.min(used[1], model.lastTile)];
+  const usual = first < last ? { ...whole(), first, last } : whole();
   let view = inside({ ...usual, ...shown });
   let waiting = 0;
   let later = 0;
@@ -45,8 +46,8 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   function inside(next) {
     const span = Math.min(model.length, Math.max(20, next.to - next.from));
     const from = Math.min(model.length - span, Math.max(0, next.from));
-    const tiles = Math.min(model.tiles, Math.max(1, Math.round(next.last - next.first)));
-    const first = Math.min(model.tiles - tiles, Math.max(0, Math.round(next.first)));
+    const tiles = Math.min(model.lastTile - model.firstTile, Math.max(1, Math.round(next.last - next.first)));
+    const first = Math.min(model.lastTile - tiles, Math.max(model.firstTile, Math.round(next.first)));
     return { from, to: from + span, first, last: first + tiles };
   }
 

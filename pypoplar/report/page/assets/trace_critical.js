@@ -3,7 +3,7 @@
 
 page.drawCritical = (pen, model, view, { left, top, width, height }) => {
   const scale = width / (view.to - view.from);
-  const spread = Math.max(1, model.tiles - 1);
+  const spread = Math.max(1, model.lastTile - model.firstTile - 1);
   pen.save();
   pen.beginPath();
   pen.rect(left, top, width, height);
@@ -24,7 +24,7 @@ page.drawCritical = (pen, model, view, { left, top, width, height }) => {
     const text = `tile ${page.format(tile)}`;
     const seen = Math.max(begin, left);
     if (begin + wide - seen > pen.measureText(text).width + 8) pen.fillText(text, seen + 4, top + height / 2);
-    else pen.fillRect(begin, top + Math.round((tile / spread) * (height - 2)), Math.max(1, wide), 2);
+    else pen.fillRect(begin, top + Math.round(((tile - model.firstTile) / spread) * (height - 2)), Math.max(1, wide), 2);
   }
   pen.restore();
 };

@@ -7,19 +7,33 @@ const [EXCHANGE, COPIES, COMPUTE] = ["exchange", "copies", "compute"].map(placeO
 page.traceRuns = async (execution) => {
   const trace = await page.unpackAll(execution.trace);
   const rows = page.tileRows(execution.rows);
+  const ipus = execution.trace.ipus ?? 1; // each of several has a time, and so a trace, of its own
   const events = new Map();
+  const spans = new Map();
   trace.run.forEach((run, event) => {
-    if (!events.has(run)) events.set(run, []);
-    events.get(run).push(event);
+    const number = run * ipus + (ipus > 1 ? trace.ipu[event] : 0);
+    if (!events.has(number)) events.set(number, []);
+    events.get(number).push(event);
+    const [from, to] = spans.get(run) ?? [Infinity, 0];
+    spans.set(run, [Math.min(from, trace.begin[event]), Math.max(to, trace.begin[event] + trace.cycles[event])]);
   });
+  const runOf = (number) => Math.floor(number / ipus);
   return {
-    numbers: Array.from(events.keys()),
+    numbers: Array.from(events.keys()).sort((one, other) => one - other),
     missed: trace.missed,
-    load: (run) => readRun(execution, trace, rows, run, events.get(run)),
+    title: (number) => {
+      const name = `${runOf(number)}: ${page.named(execution.runs[runOf(number)]?.name)}`;
+      return ipus > 1 ? `${name}, IPU ${number % ipus}` : name;
+    },
+    load: (number) =>
+      readRun(execution, trace, rows, runOf(number), events.get(number), spans.get(runOf(number)), {
+        ipu: ipus > 1 ? number % ipus : null,
+        perIpu: rows.tiles / ipus,
+      }),
   };
 };
 
-async function readRun(execution, trace, rows, run, events) {
+async function readRun(execution, trace, rows, run, events, span, { ipu, perIpu }) {
   const columns = await page.unpack(execution.runs[run]?.steps ?? execution.steps);
   const steps = page.records(columns);
   const recorded = trace.tiles ?? { event: [], row: [] };
@@ -28,10 +42,13 @@ async function readRun(execution, trace, rows, run, events) {
   await rows.load([...steps.flatMap((one) => PHASES.filter(({ row }) => row).map(({ row }) => one.rows[row])), ...own]);
   const placeOf = new Map(steps.map((one) => [one.number, one.place]));
   events = events.filter((one) => placeOf.has(trace.step[one]));
-  const origin = trace.begin[events[0]] ?? 0;
+  const origin = span[0];
   const model = {
     steps,
     tiles: rows.tiles,
+    firstTile: ipu === null ? 0 : ipu * perIpu,
+    lastTile: ipu === null ? rows.tiles : (ipu + 1) * perIpu,
+    ipu,
     leftOut: rows.leftOut,
     origin,
     missed: trace.missed,
@@ -39,8 +56,10 @@ async function readRun(execution, trace, rows, run, events) {
     begin: Float64Array.from(events, (one) => trace.begin[one] - origin),
     end: Float64Array.from(events, (one) => trace.begin[one] + trace.cycles[one] - origin),
   };
-  model.length = Math.max(1, model.end[model.end.length - 1] ?? 0);
+  model.length = Math.max(1, span[1] - origin);
+  if (ipu !== null) for (const one of steps) PHASES.forEach(({ cycles }, phase) => (one[cycles] = one.by_ipu[ipu][phase]));
   for (const one of steps) describeStep(one, rows);
+  if (ipu !== null) for (const one of steps) one.critical = criticalTile(model, one);
   model.doings = steps.slice();
   model.doing = model.step.slice();
   model.number = numbered(model.step);
@@ -72,8 +91,25 @@ function asItWas(model, event, values) {
   one.meanTotal = others + one.mean[COMPUTE];
   one.byTile[COMPUTE] = values;
   one.longest = one.mean.indexOf(Math.max(...one.mean));
-  one.critical = values.reduce((most, cycles, tile) => (cycles > values[most] ? tile : most), 0);
+  one.critical = slowest(model, values);
   return one;
+}
+
+// The tile with the most cycles among those that are shown.
+function slowest(model, values) {
+  let most = model.firstTile;
+  for (let tile = most + 1; tile < model.lastTile; tile++) if (values[tile] > values[most]) most = tile;
+  return most;
+}
+
+// The tile of an IPU that a step waits for, -1 for none.
+function criticalTile(model, step) {
+  for (const phase of [COMPUTE, EXCHANGE, COPIES]) {
+    const values = step.byTile[phase];
+    const tile = values ? slowest(model, values) : -1;
+    if (tile >= 0 && values[tile]) return tile;
+  }
+  return -1;
 }
 
 page.doingOf = (model, event) => model.doings[model.doing[event]];

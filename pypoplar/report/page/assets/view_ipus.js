@@ -24,6 +24,12 @@ if (page.data.kind === "report") {
                 { name: "active_tiles", label: "Active tiles", unit: "count" },
               ]
             : []),
+          ...(data.clocks
+            ? [
+                { name: "busy", label: "Busy", unit: "cycles" },
+                { name: "waiting", label: "Waiting for other IPUs", unit: "cycles" },
+              ]
+            : []),
           { name: "within", label: "Within it", unit: "bytes" },
           { name: "sent", label: "To other IPUs", unit: "bytes" },
           { name: "received", label: "From other IPUs", unit: "bytes" },

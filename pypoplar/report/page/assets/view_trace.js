@@ -26,7 +26,7 @@ if (page.data.kind === "report") {
     let arrived; // the view that the address asked for
     let round; // the iteration that was shown last
     const button = (label, act, words) => page.element("button", { type: "button", title: words, onclick: () => act() }, label);
-    const names = runs.numbers.map((one) => [String(one), `${one}: ${page.named(execution.runs[one]?.name)}`]);
+    const names = runs.numbers.map((one) => [String(one), runs.title(one)]);
     panel.append(
       page.element(
         "div",
@@ -140,6 +140,7 @@ if (page.data.kind === "report") {
           ? `In the first ${page.format(model.recorded)} executions of a step in the run, and the last ${page.format(model.recorded)}, each tile is shown as it was; in those between it is the mean over all of the run's executions of that step, scaled to the event.`
           : "What a tile does in an event is its mean over the run's executions of that step, scaled to the event.",
       ];
+      if (model.ipu !== null) words.push(" Each IPU has a time of its own: where nothing is drawn, it waits for others.");
       if (model.unrecorded)
         words.push(` ${page.format(model.unrecorded)} of the first and last are shown as means, too: there were too many of them to keep.`);
       if (model.missed)
