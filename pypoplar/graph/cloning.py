@@ -10,11 +10,14 @@ import numpy as np
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.boxes import Box
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted
+from pypoplar.arrays.groups import counted, offsets
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
+
+_SPARSE = 8  # ids between the first and the last for each that there is
 
 
 class TensorCloneMethod(Enum):
@@ -61,8 +64,10 @@ def clone_view(
         return _stretch(tensor, copies, mapping, new_variable)
     elif not gathers and _is_distinct(tensor):
         clone = _compacted(tensor, copies, new_variable)
+    elif not gathers and copies:
+        return _in_order(tensor, copies, mapping, new_variable)
     else:
-        clone = _reordered(tensor, copies, method, mapping, new_variable)
+        clone = _gathered(tensor, copies, mapping, new_variable) if gathers else new_variable((0, *shape))
     begin, end, tile = mapping.pieces_of(tensor)
     for copy in range(copies):
         mapping.place_pieces(clone[copy].flatten(), begin, end, tile)
@@ -129,17 +134,46 @@ def _compacted(tensor: Tensor, copies: int, new_variable: Callable[[tuple[int, .
     return variable._strided(variable._offset + offset, (copies, *tensor._shape), (elements, *steps))
 
 
-def _reordered(
-    tensor: Tensor, copies: int, method: TensorCloneMethod, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]
-) -> Tensor:
-    """The clone of any tensor: its distinct elements in the order of their ids, or by tile first."""
+def _in_order(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """The clone of any tensor: its distinct elements in the order of their ids, on their tiles."""
+    ids = tensor._ids().reshape(-1)
+    low = int(ids.min(initial=0))
+    before = _seen_before(ids, low)
+    if before is None:
+        distinct_ids, place = np.unique(ids, return_inverse=True)
+        count = len(distinct_ids)
+    else:
+        distinct_ids, place, count = None, before[ids - low], int(before[-1])
+    variable = new_variable((copies, count))
+    first = variable._offset + np.arange(copies) * count
+    begin, end, tile = mapping.pieces_of_variables(tensor)
+    if before is None:
+        begin, end = np.searchsorted(distinct_ids, begin), np.searchsorted(distinct_ids, end)
+    else:
+        begin, end = (before[np.clip(ids - low, 0, len(before) - 1)] for ids in (begin, end))
+    for start in first.tolist():
+        mapping.append(begin + start, end + start, tile)
+    return variable._of_ids(place.reshape(1, *tensor._shape) + first.reshape(-1, *[1] * tensor.rank()))
+
+
+def _seen_before(ids: Int64s, low: int) -> Int64s | None:
+    """How many distinct elements there are before each from `low` on; None where they are sparse: sorting takes less memory."""
+    span = int(ids.max(initial=low - 1)) + 1 - low
+    if span > _SPARSE * len(ids):
+        return None
+    seen = np.zeros(span, bool)
+    seen[ids - low] = True
+    return offsets(seen)
+
+
+def _gathered(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """The clone of any tensor: its distinct elements by tile, those of a tile in the order of their ids."""
     ids, place = np.unique(tensor._ids().reshape(-1), return_inverse=True)
-    if method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES:
-        begin, end, on = mapping.pieces_of(tensor)
-        tile = np.full(len(ids), -1, np.int64)
-        tile[place.reshape(-1)[np.repeat(begin, end - begin) + counted(end - begin)]] = np.repeat(on, end - begin)
-        order = np.argsort(tile, kind="stable")
-        place = np.argsort(order, kind="stable")[place]
+    begin, end, on = mapping.pieces_of(tensor)
+    tile = np.full(len(ids), -1, np.int64)
+    tile[place.reshape(-1)[np.repeat(begin, end - begin) + counted(end - begin)]] = np.repeat(on, end - begin)
+    order = np.argsort(tile, kind="stable")
+    place = np.argsort(order, kind="stable")[place]
     variable = new_variable((copies, len(ids)))
     whole = place.reshape(1, *tensor._shape) + variable._offset + np.arange(copies).reshape(-1, *[1] * tensor.rank()) * len(ids)
     return variable._of_ids(whole)

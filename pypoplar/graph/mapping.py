@@ -204,6 +204,14 @@ class MappingTable:
             first, last, tile = first[order], last[order], tile[order]
         return join_touching(first, last, tile, np.empty(0, np.int64))
 
+    def pieces_of_variables(self, tensor: Tensor) -> Pieces:
+        """Ascending ranges (begin, end, tile) of element ids that have a tile, of all variables that the tensor views."""
+        return self._of(tensor.variable_numbers())
+
+    def append(self, begin: Int64s, end: Int64s, tile: Int64s) -> None:
+        """Put ranges ``[begin, end)`` of element ids on their tiles; empty ones say nothing."""
+        self._append(begin, end, tile)
+
     def repeat(self, low: int, high: int, start: int) -> None:
         """Map as many elements from `start` on as the elements ``[low, high)`` are."""
         begin, end, tile = self._of(range(self._variables.number_of(low), self._variables.number_of(high - 1) + 1))

@@ -274,6 +274,29 @@ def test_clones_have_the_form_the_order_and_the_tiles_of_the_original(view, meth
     assert clones.isParallelWriteable() == (not clones.containsAliases())
 
 
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=2, max_size=5),
+    places=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=12),
+    tiles=st.lists(st.integers(-1, 3), min_size=30, max_size=30),
+    copies=st.integers(1, 2),
+)
+def test_clones_of_parts_of_several_variables_lie_in_their_order_on_their_tiles(sizes, places, tiles, copies):
+    graph = new_graph()
+    variables = [graph.addVariable(FLOAT, [size]) for size in sizes]
+    told = iter(tiles)
+    for variable in variables:
+        for element in variable:
+            if (tile := next(told)) >= 0:
+                graph.setTileMapping(element, tile)
+    chosen = [variables[number % len(sizes)][place % sizes[number % len(sizes)]] for number, place in places]
+    original = concat([element.reshape([1]) for element in chosen] or [variables[0][:0]])
+    clones = graph.cloneN(original, copies, "", TensorCloneMethod.PRESERVE_ORDER_AND_ALIASES)
+    for clone in clones:
+        assert order_of(clone) == order_of(original)
+        assert graph.getTileMapping(clone, False) == graph.getTileMapping(original, False)
+    assert len(np.unique(clones._ids())) == copies * len(np.unique(original._ids()))
+
+
 def test_gathering_puts_the_elements_of_a_tile_together():
     graph = new_graph()
     x = graph.addVariable(FLOAT, [6], "x")
