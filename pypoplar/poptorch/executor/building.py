@@ -165,9 +165,9 @@ class CapturedModel:
             return lower_model(lowering, settings, update), update
 
     def _outline(self, lowering: GraphLowering) -> Outline | None:
-        """What makes functions of operations that repeat; on one IPU, as on several random numbers differed in drawn networks."""
+        """What makes functions of operations that repeat, each on one IPU."""
         threshold, prunes = self.settings.outline_threshold, self.settings.outline_prunes
-        if threshold is None or lowering.graph.getTarget().getNumIPUs() > 1:
+        if threshold is None:
             return None
         joint, named = self.joint, named_tensors(self.joint)
         anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]

@@ -14,7 +14,7 @@ from pypoplar.poptorch.lowering.integers.integer_ranges import range_of
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, Unplaced
 from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, bytes_of, layouts
-from pypoplar.poptorch.outlining.equal_runs import EqualRuns, equal_runs, worth_of
+from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws, equal_runs, worth_of
 from pypoplar.poptorch.outlining.memory_order import are_in_turn
 from pypoplar.poptorch.outlining.outlined_functions import (
     OutlinedRun,
@@ -39,6 +39,7 @@ class Outlining:
     lowering: GraphLowering
     operations: SequenceOf[fx.Node]
     needed: frozenset[fx.Node]  # what is asked for when all is lowered
+    _draws: bool = False  # whether the model draws random numbers
     _runs: dict[int, tuple[EqualRuns, int]] = field(factory=dict)  # by the position at which one begins, with its number
     _functions: dict[EqualRuns, list[OutlinedRun]] = field(factory=dict)  # for arguments that lie in one way each
     _refused: set[EqualRuns] = field(factory=set)  # runs that cannot be functions
@@ -48,7 +49,7 @@ class Outlining:
         lowering: GraphLowering, operations: SequenceOf[fx.Node], needed: frozenset[fx.Node], threshold: float, *, prunes: bool
     ) -> Outlining:
         """The equal runs that are worth a threshold; if it `prunes`, without those whose copies take too much."""
-        outlining = Outlining(lowering, operations, needed)
+        outlining = Outlining(lowering, operations, needed, any(map(draws, operations)))
         for runs in equal_runs(lowering, operations, threshold, outlining._is_cheap if prunes else lambda runs: True):
             outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
         return outlining
@@ -56,7 +57,7 @@ class Outlining:
     def lower(self, position: int) -> int:
         """Lower the run that begins at a position as a call of a function; how many operations that are, 0 if there is none."""
         runs, number = self._runs.get(position, (None, 0))
-        if runs is None or runs in self._refused:
+        if runs is None or runs in self._refused or (self._draws and self._brings(runs, number)):
             return 0
         functions = self._functions.setdefault(runs, [])
         for outlined in reversed(functions):
@@ -99,6 +100,17 @@ class Outlining:
         halves = any(self.lowering.type_of(node) is HALF for node in nodes)
         copies = sum(cycles_of_copies(target, values) for values in (given, results))
         return copies <= MOST_SHARE * cycles_of_run(target, nodes, HALF if halves else FLOAT)
+
+    def _brings(self, runs: EqualRuns, number: int) -> bool:
+        """Whether something that a run reads comes from another IPU for it first.
+
+        For a function it would come before all that the run makes, else where it is read, and so lie elsewhere in memory: on the
+        order there, numbers that are drawn for what is put together of both depend.
+        """
+        lowering, first = self.lowering, self._nodes(runs, number)[0]
+        ipu = lowering.ipus.get(first, 0)
+        far = [node for node in runs.given[number] if lowering.ipus.get(node, ipu) != ipu]
+        return any((node, ipu) not in lowering.copies and not isinstance(lowering.values[node], Constant) for node in far)
 
     # calls
 
