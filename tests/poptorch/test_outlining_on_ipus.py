@@ -80,7 +80,9 @@ def test_results_on_several_ipus_are_those_without_functions_to_the_bit(unit, ot
     assert_equal(plain, outlined)
 
 
-@pytest.mark.parametrize(("kind", "ipus"), [pytest.param(Attention, (0, 0, 0, 1, 1, 1), marks=pytest.mark.slow), (Dropped, (0, 1) * 4)])
+@pytest.mark.parametrize(
+    ("kind", "ipus"), [pytest.param(Attention, (0, 0, 0, 1, 1, 1), marks=pytest.mark.slow), (Dropped, (0, 1) * 4)]
+)
 def test_functions_and_their_calls_are_on_one_ipu(kind, ipus, monkeypatch):
     called = {}
     call = outlined_runs.Outlining._call
