@@ -8,8 +8,8 @@ from typing import assert_never
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.arrays.dtypes import Bools
-from pypoplar.arrays.groups import distinct
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct, ragged
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import (
     NO_COMPUTE_SET,
@@ -26,7 +26,7 @@ from pypoplar.compiler.control.program_walk import DEEPEST, too_deep
 from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.compiler.control.view_runs import ViewRuns
 from pypoplar.errors import ControlProgramError
-from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.frozen import FrozenEdges, FrozenGraph
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.sequence import Sequence
@@ -116,11 +116,25 @@ def used_variables(graph: FrozenGraph, usage: Usage) -> Bools:
     sets[list(usage.compute_sets)] = True
     edges = graph.edges
     if len(edges.vertex):
-        touched = sets[graph.vertices.compute_set[edges.vertex]]
-        runs = np.repeat(touched, np.diff(edges.first_run)) & (edges.run_count > 0)
-        starts.append(edges.run_start[runs])
+        starts += _starts(edges, sets[graph.vertices.compute_set[edges.vertex]], first)
     for start in starts:
         if len(start):
             number = np.searchsorted(first, start, side="right") - 1
             used[distinct(np.clip(number, 0, max(len(used) - 1, 0)))] = True
     return used
+
+
+def _starts(edges: FrozenEdges, touched: Bools, first: Int64s) -> list[Int64s]:
+    """Elements of all variables that the `touched` edges are connected to: of those of one variable, as most are, its lowest."""
+    chosen = np.flatnonzero(touched & (np.diff(edges.first_run) > 0))  # an edge's runs are not empty
+    if len(chosen) == 0:
+        return []
+    bounds = np.stack((edges.first_run[chosen], edges.first_run[chosen + 1]), 1)
+    last = bounds[-1, 1] == len(edges.run_start)
+    low, high = (
+        extreme.reduceat(edges.run_start, bounds.ravel()[:-1] if last else bounds.ravel())[::2]
+        for extreme in (np.minimum, np.maximum)
+    )
+    several = np.flatnonzero(np.searchsorted(first, low, "right") != np.searchsorted(first, high, "right"))
+    begin, end = bounds[several].T
+    return [low, edges.run_start[ragged(begin, end - begin)]]
