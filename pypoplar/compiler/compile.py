@@ -34,7 +34,7 @@ from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
 from pypoplar.compiler.lowering.appended_rows import check_appended
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
-from pypoplar.compiler.lowering.compute_phases import PhaseTable
+from pypoplar.compiler.lowering.compute_phases import PhaseTable, PlanCosts, priced
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
@@ -171,6 +171,7 @@ class _Placed:
     homes: Homes
     survey: Survey
     plans: dict[int, ComputePlan]  # by compute set
+    costs: dict[int, PlanCosts]  # likewise, of a program that is priced and never run
     state: VertexState
     used: UsedVertices
     memory: TileMemory
@@ -229,8 +230,13 @@ def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory
     made.made("homes of elements", homes)
     made.made("surveys of edges", survey)
     plans: dict[int, ComputePlan] = {}
+    costs: dict[int, PlanCosts] = {}
+    nothing = np.zeros(frozen.tiles, np.int64)
+    nothing.flags.writeable = False
     for number in checked.usage.compute_sets:
         plans[number] = plan_compute_set(frozen, homes, number, survey)
+        if checked.assumed is not None:
+            plans[number], costs[number] = priced(checked.target, plans[number], nothing)
         made.made("pieces of exchanges", plans[number])
     tick(3, PASSES)
     if options.races == "regions":
@@ -240,7 +246,7 @@ def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory
     used = UsedVertices.of(frozen, vertices)
     memory = measure_memory(frozen, checked.target, options, homes, state, list(plans.values()), used, checked.liveness.always)
     counts = _counts(frozen, vertices, len(checked.usage.compute_sets))
-    return _Placed(checked, homes, survey, plans, state, used, memory, counts)
+    return _Placed(checked, homes, survey, plans, costs, state, used, memory, counts)
 
 
 def _lowering(placed: _Placed) -> Lowering:
@@ -257,7 +263,9 @@ def _lowering(placed: _Placed) -> Lowering:
         target=target,
         homes=homes,
         places=places,
-        phases=PhaseTable(frozen, target, places, placed.plans, tables, MoveLists() if checked.assumed is None else CountedMoves()),
+        phases=PhaseTable(
+            frozen, target, places, placed.plans, tables, MoveLists() if checked.assumed is None else CountedMoves(), placed.costs
+        ),
         merged=merge_copies(checked.tree, homes, checked.options),
         host=checked.given.host,
         replicas=checked.given.graph.replicas().count,

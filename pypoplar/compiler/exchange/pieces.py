@@ -39,6 +39,14 @@ def without_pieces(plan: ComputePlan) -> ComputePlan:
     return evolve(plan, **nothing)
 
 
+def counted_pieces(plan: ComputePlan) -> ComputePlan:
+    """The same with one piece in the place of several, which says that there are some."""
+    first: dict[str, Any] = {
+        name: Pieces(*(column[:1].copy() for column in columns(getattr(plan, name)))) for name in nothing_moves()
+    }
+    return evolve(plan, **first)
+
+
 def nothing_moves() -> dict[str, Pieces]:
     """All that a plan moves, by the names of its fields, where it moves nothing."""
     return dict.fromkeys(
