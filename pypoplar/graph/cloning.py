@@ -137,20 +137,17 @@ def _compacted(tensor: Tensor, copies: int, new_variable: Callable[[tuple[int, .
 def _in_order(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
     """The clone of any tensor: its distinct elements in the order of their ids, on their tiles."""
     ids = tensor._ids().reshape(-1)
+    begin, end, tile = mapping.pieces_of_variables(tensor)
     low = int(ids.min(initial=0))
     before = _seen_before(ids, low)
     if before is None:
-        distinct_ids, place = np.unique(ids, return_inverse=True)
-        count = len(distinct_ids)
+        seen, place = np.unique(ids, return_inverse=True)
+        count, begin, end = len(seen), np.searchsorted(seen, begin), np.searchsorted(seen, end)
     else:
-        distinct_ids, place, count = None, before[ids - low], int(before[-1])
+        place, count = before[ids - low], int(before[-1])
+        begin, end = (before[np.clip(ids - low, 0, len(before) - 1)] for ids in (begin, end))
     variable = new_variable((copies, count))
     first = variable._offset + np.arange(copies) * count
-    begin, end, tile = mapping.pieces_of_variables(tensor)
-    if before is None:
-        begin, end = np.searchsorted(distinct_ids, begin), np.searchsorted(distinct_ids, end)
-    else:
-        begin, end = (before[np.clip(ids - low, 0, len(before) - 1)] for ids in (begin, end))
     for start in first.tolist():
         mapping.append(begin + start, end + start, tile)
     return variable._of_ids(place.reshape(1, *tensor._shape) + first.reshape(-1, *[1] * tensor.rank()))
