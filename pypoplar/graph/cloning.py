@@ -17,7 +17,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
 
-_SPARSE = 8  # ids between the first and the last for each that there is
+_SPARSE = 8  # elements of the variables for each that a tensor has
 
 
 class TensorCloneMethod(Enum):
@@ -136,30 +136,36 @@ def _compacted(tensor: Tensor, copies: int, new_variable: Callable[[tuple[int, .
 
 def _in_order(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
     """The clone of any tensor: its distinct elements in the order of their ids, on their tiles."""
-    ids = tensor._ids().reshape(-1)
+    numbers, runs = np.array(tensor.variable_numbers(), np.int64), tensor._run_list()
+    first, behind = (tensor._bounds()[one] for one in (numbers, numbers + 1))
+    gap = first - offsets(behind - first)[:-1]  # what ids are lowered by where these variables alone lie side by side
+
+    def closed(ids: Int64s) -> Int64s:
+        return ids - gap[np.searchsorted(first, ids, "right") - 1] if len(ids) else ids
+
+    ids = RunList(closed(runs.start), runs.count, runs.step).ids()
     begin, end, tile = mapping.pieces_of_variables(tensor)
-    low = int(ids.min(initial=0))
-    before = _seen_before(ids, low)
+    begin, length = closed(begin), end - begin
+    end = begin + length
+    before = _seen_before(ids, int((behind - first).sum()))
     if before is None:
         seen, place = np.unique(ids, return_inverse=True)
         count, begin, end = len(seen), np.searchsorted(seen, begin), np.searchsorted(seen, end)
     else:
-        place, count = before[ids - low], int(before[-1])
-        begin, end = (before[np.clip(ids - low, 0, len(before) - 1)] for ids in (begin, end))
+        place, count, begin, end = before[ids], int(before[-1]), before[begin], before[end]
     variable = new_variable((copies, count))
-    first = variable._offset + np.arange(copies) * count
-    for start in first.tolist():
+    starts = variable._offset + np.arange(copies) * count
+    for start in starts.tolist():
         mapping.append(begin + start, end + start, tile)
-    return variable._of_ids(place.reshape(1, *tensor._shape) + first.reshape(-1, *[1] * tensor.rank()))
+    return variable._of_ids(place.reshape(1, *tensor._shape) + starts.reshape(-1, *[1] * tensor.rank()))
 
 
-def _seen_before(ids: Int64s, low: int) -> Int64s | None:
-    """How many distinct elements there are before each from `low` on; None where they are sparse: sorting takes less memory."""
-    span = int(ids.max(initial=low - 1)) + 1 - low
-    if span > _SPARSE * len(ids):
+def _seen_before(ids: Int64s, behind: int) -> Int64s | None:
+    """How many distinct ids there are before each number up to `behind`; None where they are sparse: sorting takes less memory."""
+    if behind > _SPARSE * len(ids):
         return None
-    seen = np.zeros(span, bool)
-    seen[ids - low] = True
+    seen = np.zeros(behind, bool)
+    seen[ids] = True
     return offsets(seen)
 
 
