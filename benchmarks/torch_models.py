@@ -63,13 +63,13 @@ def lowering_seconds(model: Any, given: tuple[Any, ...], tiles: int) -> float:
     """Capture and lowering of a training model, without its Engine."""
     from pypoplar.poptorch.capture import capture
     from pypoplar.poptorch.executor import building
-    from pypoplar.poptorch.lowering.lowering import GraphLowering
+    from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
 
     building.TILES = tiles
 
     def lower() -> None:
         graph = building.new_graph(building.make_device(1))
-        GraphLowering(graph, capture(model, given, {}, True), True, {}).run()
+        lower_graph(graph, capture(model, given, {}, True), True)
 
     return seconds(lower, repeats=1, warm=0)
 

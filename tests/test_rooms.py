@@ -22,6 +22,7 @@ SHARED_NAMES = {  # of classes
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
     "Layout": ("interface.layout", "poputil.placement.layout"),  # of records, and of tensors on tiles
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
+    "Operand": ("interface.opcodes", "poptorch.lowering.entry_context"),  # of a program's row, and of an entry of PyTorch's table
     "Phase": (
         "interface.driver_records",
         "poptorch.options.execution_strategies",

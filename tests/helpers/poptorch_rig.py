@@ -18,7 +18,7 @@ from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.executor.compiled import CompiledModel, lower_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
 from pypoplar.poptorch.operators import identity_loss
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
@@ -63,10 +63,9 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     for library in (popops, poplin, popnn, poprand):
         library.addCodelets(graph)
     joint = capture(module, arguments, {}, training)
-    lowering = GraphLowering(graph, joint, training)
-    lowering.run()
+    lowered_graph = lower_graph(graph, joint, training)
     settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
-    lowered = lower_model(lowering, settings, Gradients(graph) if training else None)
+    lowered = lower_model(lowered_graph, settings, Gradients(graph) if training else None)
     result = CompiledModel(joint, device, settings, lowered.interface, compileGraph(graph, [lowered.program]))
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     result.write({name: tensor.detach() for name, tensor in named})

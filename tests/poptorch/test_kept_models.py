@@ -20,7 +20,7 @@ X = torch.tensor([[-1.0, 0.5, 2.0], [3.0, -0.25, 0.0]])
 def made(monkeypatch):
     """What was lowered and compiled since: on few tiles."""
     done = []
-    for name in ("GraphLowering", "compileGraph"):
+    for name in ("lower_graph", "compileGraph"):
         kept = getattr(building, name)
 
         def called(*args, _name=name, _kept=kept, **kwargs):
@@ -32,7 +32,7 @@ def made(monkeypatch):
     return done
 
 
-BOTH = ["GraphLowering", "compileGraph"]
+BOTH = ["lower_graph", "compileGraph"]
 
 
 class Net(nn.Module):
@@ -147,12 +147,12 @@ def test_models_that_call_the_host_are_lowered_and_not_compiled(tmp_path, made):
     for _ in range(2):
         made.clear()
         assert poptorch.inferenceModel(module, options(tmp_path))(X).tolist() == (X * 3 + 1).tolist()
-    assert made == ["GraphLowering"]
+    assert made == ["lower_graph"]
 
 
 def other_entry(monkeypatch):
     """The attack: relu becomes tanh."""
-    monkeypatch.setitem(TABLE, torch.ops.aten.relu.default, lambda at, x: popops.tanh(at.graph, at.tensor(x), at.program))
+    monkeypatch.setitem(TABLE, torch.ops.aten.relu.default, lambda ctx, x: popops.tanh(ctx.graph, x.placed(), ctx.program))
 
 
 def other_defaults(monkeypatch):
@@ -366,8 +366,8 @@ def test_an_executable_of_other_sources_does_not_answer(tmp_path):
     assert (first.returncode, first.stdout) == (0, "[0.0, 1.0]\n"), first.stderr
     entry = tmp_path / "pypoplar" / "poptorch" / "lowering" / "nonlinearities.py"
     text = entry.read_text()
-    assert text.count("_applied(at, Type.RELU, input)") == 1
-    entry.write_text(text.replace("_applied(at, Type.RELU, input)", "_applied(at, Type.TANH, input)"))
+    assert text.count("_applied(ctx, Type.RELU, input)") == 1
+    entry.write_text(text.replace("_applied(ctx, Type.RELU, input)", "_applied(ctx, Type.TANH, input)"))
     second = run_python(tmp_path, *command)
     assert second.returncode == 0, second.stderr
     assert second.stdout == f"{torch.tensor([-1.0, 1.0]).tanh().tolist()}\n"

@@ -27,9 +27,9 @@ from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
-from pypoplar.poptorch.lowering.lowering import GraphLowering, Outline
 from pypoplar.poptorch.lowering.support import unsupported
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
+from pypoplar.poptorch.lowering.walks.model_walk import Outline, lower_graph
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
 from pypoplar.poptorch.update.host_state import HostState
@@ -153,18 +153,25 @@ class CapturedModel:
     def lowered(self, graph: Graph, stages: CompilationStages) -> tuple[LoweredModel, DeviceOptimizer | None]:
         """The model's program on a graph, and how it trains."""
         settings = self.settings
-        lowering = GraphLowering(graph, self.joint, self.optimizer is not None, settings.plans, settings.stable_norms)
-        lowering.ranges.update(ranges_of_indices(self.joint))
         update = self._update(graph)
-        if update is not None:
-            lowering.loss_gradient = update.loss_scaling(self._loss_type())
+        scaling = 1.0 if update is None else update.loss_scaling(self._loss_type())
         with stages.stage("lowering", "operations") as stage:
-            lowering.run(stage.at, self._outline(lowering))
+            lowered = lower_graph(
+                graph,
+                self.joint,
+                update is not None,
+                settings.plans,
+                stable_norms=settings.stable_norms,
+                loss_gradient=scaling,
+                ranges=ranges_of_indices(self.joint),
+                progress=stage.at,
+                outline=self._outline(),
+            )
             stage.result = counted(graph.numVertices(), "vertex", "vertices")
         with stages.stage("building the program of"):
-            return lower_model(lowering, settings, update), update
+            return lower_model(lowered, settings, update), update
 
-    def _outline(self, lowering: GraphLowering) -> Outline | None:
+    def _outline(self) -> Outline | None:
         """What makes functions of operations that repeat, each on one IPU."""
         threshold, prunes = self.settings.outline_threshold, self.settings.outline_prunes
         if threshold is None:
@@ -173,7 +180,7 @@ class CapturedModel:
         anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]
         results = [*joint.outputs, joint.loss, *joint.gradients.values(), *joint.buffers.values(), *anchors]
         needed = frozenset(node for node in results if isinstance(node, fx.Node))
-        return lambda nodes: Outlining.of(lowering, nodes, needed, threshold, prunes=prunes).lower
+        return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, prunes=prunes).lower
 
     def known_update(self) -> DeviceOptimizer | None:
         """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""

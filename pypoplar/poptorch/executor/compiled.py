@@ -19,7 +19,7 @@ from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.update.host_state import of_first_replica
 from pypoplar.program import Sequence
 
@@ -35,21 +35,21 @@ class LoweredModel:
     interface: ModelInterface
 
 
-def lower_model(lowering: GraphLowering, settings: ModelSettings, update: Update | None) -> LoweredModel:
-    """The program of a lowering that has run; `update` trains parameters."""
-    graph = lowering.graph
-    step = StepProgram(lowering, settings, update)
+def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update | None) -> LoweredModel:
+    """The program of a graph that has been lowered; `update` trains parameters."""
+    graph = lowered.graph
+    step = StepProgram(lowered, settings, update)
     program = step.build()
-    for one in _state(lowering.joint):
-        tensor = lowering.tensor(one.node)
+    for one in _state(lowered.joint):
+        tensor = lowered.tensor(one.node)
         graph.createHostWrite(one.name, tensor)
         graph.createHostRead(one.name, tensor)
-    if lowering.seed is not None:
-        graph.createHostWrite(SEED, graph.getNonReplicatedTensor(lowering.seed))
-        graph.createHostRead(SEED, lowering.seed)
-    functions = lowering.host_functions
+    if lowered.seed is not None:
+        graph.createHostWrite(SEED, graph.getNonReplicatedTensor(lowered.seed))
+        graph.createHostRead(SEED, lowered.seed)
+    functions = lowered.host_functions
     return LoweredModel(
-        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowering.seed is not None, functions)
+        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions)
     )
 
 

@@ -20,8 +20,7 @@ from pypoplar.poptorch.executor.batches import CallLoops
 from pypoplar.poptorch.executor.common_rounding import rounded_alike
 from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
-from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.types import FLOAT, HALF
@@ -63,9 +62,9 @@ class OutputCopy:
 
 @define(eq=False)
 class StepProgram:
-    """Builds the program of a call from a lowering that has run."""
+    """Builds the program of a call from a graph that has been lowered."""
 
-    lowering: GraphLowering
+    lowered: LoweredGraph
     settings: ModelSettings
     update: Update | None
     inputs: dict[str, npt.NDArray[Any]] = field(factory=dict)  # host memory by stream
@@ -75,34 +74,34 @@ class StepProgram:
 
     def build(self) -> Sequence:
         """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
-        lowering, settings = self.lowering, self.settings
+        lowered, settings = self.lowered, self.settings
         before = self._input_copies()
         mode = settings.batches.mode
         self.outputs = [
             self._output(f"output/{number}", node, mode, settings.batches.period)
-            for number, node in enumerate(lowering.joint.outputs)
+            for number, node in enumerate(lowered.joint.outputs)
         ]
-        named = named_tensors(lowering.joint)
+        named = named_tensors(lowered.joint)
         for anchor in settings.anchors:
             node = tensor_named(named, anchor.tensor)
             self.anchors[anchor.name] = self._output(f"anchor/{anchor.name}", node, anchor.mode, anchor.period)
-        batch = Sequence([before, self._next_seed(), lowering.program, self._buffer_updates()])
+        batch = Sequence([before, self._next_seed(), lowered.program, self._buffer_updates()])
         behind = Sequence() if self.update is None else self._updates(batch)
         if self.update is not None and settings.stochastic_rounding:
-            behind = rounded_alike(lowering.graph, behind)
-        return Sequence([settings.prologue(lowering.graph), self._looped(batch, behind)])
+            behind = rounded_alike(lowered.graph, behind)
+        return Sequence([settings.prologue(lowered.graph), self._looped(batch, behind)])
 
     def _input_copies(self) -> Sequence:
-        lowering, prog = self.lowering, Sequence()
-        for one in lowering.joint.arguments():
-            if one.node not in lowering.variables or not one.node.users:
+        lowered, prog = self.lowered, Sequence()
+        for one in lowered.joint.arguments():
+            if one.node not in lowered.variables or not one.node.users:
                 continue
-            variable = lowering.variables[one.node]
-            tensor = lowering.tensor(one.node)
+            variable = lowered.variables[one.node]
+            tensor = lowered.tensor(one.node)
             if self.settings.synthetic:
                 self._make_data(tensor)
                 continue
-            stream = lowering.graph.addHostToDeviceFIFO(f"input/{one.name}", variable.type, tensor.numElements())
+            stream = lowered.graph.addHostToDeviceFIFO(f"input/{one.name}", variable.type, tensor.numElements())
             prog.add(Copy(stream, tensor, name=f"{one.name}/forward"))
             self.inputs[one.name] = self._memory(self.settings.batches.count, tensor)
         return prog
@@ -112,35 +111,35 @@ class StepProgram:
         type, values = tensor.elementType(), np.zeros(tensor.shape())
         if self.settings.synthetic == SYNTHETIC_RANDOM and type in (FLOAT, HALF):
             values = np.random.default_rng(0).standard_normal(tensor.shape())
-        self.lowering.graph.setInitialValue(tensor, values.astype(type.dtype))
+        self.lowered.graph.setInitialValue(tensor, values.astype(type.dtype))
 
     def _next_seed(self) -> Sequence:
         """Every batch draws other random numbers."""
-        prog, seed = Sequence(), self.lowering.seed
+        prog, seed = Sequence(), self.lowered.seed
         if seed is not None:
-            popops.addInPlace(self.lowering.graph, seed.slice(1, 2), 1, prog, "seed/forward")
+            popops.addInPlace(self.lowered.graph, seed.slice(1, 2), 1, prog, "seed/forward")
         return prog
 
     def _buffer_updates(self) -> Sequence:
         """Buffers get their new values, all at once: they may be computed from each other."""
-        lowering, prog = self.lowering, Sequence()
-        joint = lowering.joint
+        lowered, prog = self.lowered, Sequence()
+        joint = lowered.joint
         known = {one.name: one.node for one in joint.inputs}
-        news = {name: lowering.tensor(node) for name, node in joint.buffers.items()}
+        news = {name: lowered.tensor(node) for name, node in joint.buffers.items()}
         for name, new in news.items():
-            old = lowering.tensor(known[name])
+            old = lowered.tensor(known[name])
             if old.variable_numbers() != new.variable_numbers():
                 prog.add(Copy(new, old, name=f"{name.replace('.', '/')}/update"))
         return prog
 
     def _updates(self, batch: Sequence) -> Sequence:
         """What comes behind accumulated batches: updates, by sums of gradients, to which `batch` adds, if there are several."""
-        lowering = self.lowering
+        lowered = self.lowered
         assert self.update is not None
-        known = {one.name: one.node for one in lowering.joint.inputs}
+        known = {one.name: one.node for one in lowered.joint.inputs}
         trained = [
-            TrainedParameter(name, lowering.tensor(known[name]), lowering.tensor(node))
-            for name, node in lowering.joint.gradients.items()
+            TrainedParameter(name, lowered.tensor(known[name]), lowered.tensor(node))
+            for name, node in lowered.joint.gradients.items()
         ]
         return self.update.build(trained, batch, self.settings.batches.accumulated)
 
@@ -161,7 +160,7 @@ class StepProgram:
 
     def _sums(self, batch: Sequence) -> Sequence:
         """Let `batch` add up outputs; gives the copies of the sums, which start at 0 for the next call."""
-        graph, out = self.lowering.graph, Sequence()
+        graph, out = self.lowered.graph, Sequence()
         for copy in self._of(OutputMode.Sum):
             total = graph.clone(copy.tensor, f"{copy.name}/sum")
             popops.addInPlace(graph, total, copy.tensor, batch, copy.name)
@@ -172,20 +171,20 @@ class StepProgram:
 
     def _output(self, name: str, node: Any, mode: OutputMode, period: int) -> ModelOutput:
         """The stream of an output, or the value that it always has."""
-        lowering = self.lowering
+        lowered = self.lowered
         returned = self.settings.batches.returned(mode, period)
         if not isinstance(node, fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor):
-            return ModelOutput(name, [], returned, known=lowering.value(node))
-        shape, value = lowering.shape_of(node), lowering.values[node]
+            return ModelOutput(name, [], returned, known=lowered.value(node))
+        shape, constant = list(node.meta["val"].shape), lowered.constant(node)
         if mode is OutputMode.Sum and node.meta["val"].dtype is torch.bool:
             raise InvalidOption(f"OutputMode.Sum: {name} is of type torch.bool, which has no sum; return it as numbers")
-        if isinstance(value, Constant):
+        if constant is not None:
             times = self.settings.batches.count if mode is OutputMode.Sum else 1
-            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(value.array)) * times)
-        tensor = self._apart(lowering.tensor(node), name)
+            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(constant.array)) * times)
+        tensor = self._apart(lowered.tensor(node), name)
         if self.settings.synthetic:
             return ModelOutput(name, shape, returned, known=torch.from_numpy(np.zeros(shape, tensor.elementType().dtype)))
-        stream = lowering.graph.addDeviceToHostFIFO(name, tensor.elementType(), tensor.numElements())
+        stream = lowered.graph.addDeviceToHostFIFO(name, tensor.elementType(), tensor.numElements())
         self._copies.append(OutputCopy(tensor, stream, f"{name}/forward", mode))
         return ModelOutput(name, shape, returned, self._memory(returned, tensor))
 
@@ -195,11 +194,11 @@ class StepProgram:
 
     def _apart(self, tensor: Tensor, name: str) -> Tensor:
         """A tensor that updates do not change: a copy of what a parameter or buffer is before them."""
-        lowering = self.lowering
-        kept = {number for one in lowering.variables.values() if one.tensor is not None for number in one.tensor.variable_numbers()}
+        lowered = self.lowered
+        kept = {number for one in lowered.variables.values() if one.tensor is not None for number in one.tensor.variable_numbers()}
         if kept.isdisjoint(tensor.variable_numbers()):
             return tensor
-        return poputil.duplicate(lowering.graph, tensor, lowering.program, f"{name}/forward")
+        return poputil.duplicate(lowered.graph, tensor, lowered.program, f"{name}/forward")
 
 
 def _copied(copies: list[OutputCopy]) -> Sequence:

@@ -7,13 +7,12 @@ from math import prod
 from typing import Any
 
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, Exp, Log, Log1p, Max, Select, Sigmoid, Signum, expression
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.losses import Reduction
-from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.nonlinearities import computed, wide
 from pypoplar.types import FLOAT
@@ -22,80 +21,80 @@ aten = torch.ops.aten
 Formula = Callable[..., Any]
 
 
-def _reduced(at: GraphLowering, formula: Formula, nodes: list[fx.Node], reduction: int) -> Tensor:
+def _reduced(ctx: EntryContext, formula: Formula, operands: list[Operand], reduction: int) -> Tensor:
     """The losses of elements, their mean or their sum."""
-    tree, tensors = formula(*wide(at, *nodes)), [at.tensor(node) for node in nodes]
+    tree, tensors = formula(*wide(ctx, *operands)), [operand.placed() for operand in operands]
     if reduction == Reduction.NONE:
-        return computed(at, tree, *tensors)
-    losses = popops.map(at.graph, expression(tree), tensors, at.program, at.name)
+        return computed(ctx, tree, *tensors)
+    losses = popops.map(ctx.graph, expression(tree), tensors, ctx.program, ctx.name)
     params = popops.ReduceParams(popops.Operation.ADD)
     if reduction == Reduction.MEAN:
         count = losses.numElements()
-        scale = at.graph.addConstant(FLOAT, [], 1 / count if count else float("nan"), at.name)
-        at.graph.setTileMapping(scale, 0)
+        scale = ctx.graph.addConstant(FLOAT, [], 1 / count if count else float("nan"), ctx.name)
+        ctx.graph.setTileMapping(scale, 0)
         params = popops.ReduceParams(popops.Operation.ADD, False, scale)
     axes = list(range(losses.rank()))
-    return popops.reduce(at.graph, losses, at.type, axes, params, at.program, at.name).reshape([])
+    return popops.reduce(ctx.graph, losses, ctx.type, axes, params, ctx.program, ctx.name).reshape([])
 
 
-def _spread_back(at: GraphLowering, formula: Formula, nodes: list[fx.Node], reduction: int) -> Tensor:
-    """The gradient; the first of the nodes is that of the loss."""
-    back, *leaves = wide(at, *nodes)
+def _spread_back(ctx: EntryContext, formula: Formula, operands: list[Operand], reduction: int) -> Tensor:
+    """The gradient; the first of the operands is that of the loss."""
+    back, *leaves = wide(ctx, *operands)
     tree = formula(*leaves) * back
     if reduction == Reduction.MEAN:
-        tree = tree * (1 / max(prod(at.shape), 1))
-    return computed(at, tree, *(at.tensor(node) for node in nodes))
+        tree = tree * (1 / max(prod(ctx.shape), 1))
+    return computed(ctx, tree, *(operand.placed() for operand in operands))
 
 
-def _given(*nodes: Any) -> list[fx.Node]:
-    return [node for node in nodes if node is not None]
+def _given(*operands: Any) -> list[Operand]:
+    return [operand for operand in operands if operand is not None]
 
 
 # squares and distances
 
 
 @lowers(aten.mse_loss.default)
-def squares(at: GraphLowering, x: fx.Node, y: fx.Node, reduction: int = Reduction.MEAN) -> Tensor:
-    return _reduced(at, lambda x, y: (x - y) * (x - y), [x, y], reduction)
+def squares(ctx: EntryContext, x: Operand, y: Operand, reduction: int = Reduction.MEAN) -> Tensor:
+    return _reduced(ctx, lambda x, y: (x - y) * (x - y), [x, y], reduction)
 
 
 @lowers(aten.mse_loss_backward.default)
-def squares_backward(at: GraphLowering, gradient: fx.Node, x: fx.Node, y: fx.Node, reduction: int) -> Tensor:
-    return _spread_back(at, lambda x, y: (x - y) * 2.0, [gradient, x, y], reduction)
+def squares_backward(ctx: EntryContext, gradient: Operand, x: Operand, y: Operand, reduction: int) -> Tensor:
+    return _spread_back(ctx, lambda x, y: (x - y) * 2.0, [gradient, x, y], reduction)
 
 
 @lowers(aten.smooth_l1_loss.default)
-def smooth_distances(at: GraphLowering, x: fx.Node, y: fx.Node, reduction: int = Reduction.MEAN, beta: float = 1.0) -> Tensor:
+def smooth_distances(ctx: EntryContext, x: Operand, y: Operand, reduction: int = Reduction.MEAN, beta: float = 1.0) -> Tensor:
     def formula(x: Any, y: Any) -> Any:
         far = Abs(x - y)
         return Select(far * far * (0.5 / beta), far - 0.5 * beta, far < beta)
 
-    return _reduced(at, formula, [x, y], reduction)
+    return _reduced(ctx, formula, [x, y], reduction)
 
 
 @lowers(aten.smooth_l1_loss_backward.default)
-def smooth_distances_backward(at: GraphLowering, gradient: fx.Node, x: fx.Node, y: fx.Node, reduction: int, beta: float) -> Tensor:
+def smooth_distances_backward(ctx: EntryContext, gradient: Operand, x: Operand, y: Operand, reduction: int, beta: float) -> Tensor:
     def formula(x: Any, y: Any) -> Any:
         return Select((x - y) * (1 / beta), Signum(x - y), Abs(x - y) < beta)
 
-    return _spread_back(at, formula, [gradient, x, y], reduction)
+    return _spread_back(ctx, formula, [gradient, x, y], reduction)
 
 
 @lowers(aten.huber_loss.default)
-def huber(at: GraphLowering, x: fx.Node, y: fx.Node, reduction: int = Reduction.MEAN, delta: float = 1.0) -> Tensor:
+def huber(ctx: EntryContext, x: Operand, y: Operand, reduction: int = Reduction.MEAN, delta: float = 1.0) -> Tensor:
     def formula(x: Any, y: Any) -> Any:
         far = Abs(x - y)
         return Select(far * far * 0.5, (far - 0.5 * delta) * delta, far <= delta)
 
-    return _reduced(at, formula, [x, y], reduction)
+    return _reduced(ctx, formula, [x, y], reduction)
 
 
 @lowers(aten.huber_loss_backward.default)
-def huber_backward(at: GraphLowering, gradient: fx.Node, x: fx.Node, y: fx.Node, reduction: int, delta: float) -> Tensor:
+def huber_backward(ctx: EntryContext, gradient: Operand, x: Operand, y: Operand, reduction: int, delta: float) -> Tensor:
     def formula(x: Any, y: Any) -> Any:
         return Select(x - y, Signum(x - y) * delta, Abs(x - y) <= delta)
 
-    return _spread_back(at, formula, [gradient, x, y], reduction)
+    return _spread_back(ctx, formula, [gradient, x, y], reduction)
 
 
 # two classes
@@ -103,7 +102,7 @@ def huber_backward(at: GraphLowering, gradient: fx.Node, x: fx.Node, y: fx.Node,
 
 @lowers(aten.binary_cross_entropy.default)
 def cross_entropy_of_two(
-    at: GraphLowering, x: fx.Node, y: fx.Node, weight: fx.Node | None = None, reduction: int = Reduction.MEAN
+    ctx: EntryContext, x: Operand, y: Operand, weight: Operand | None = None, reduction: int = Reduction.MEAN
 ) -> Tensor:
     """Logarithms are -100 at least, as PyTorch has it."""
 
@@ -111,32 +110,32 @@ def cross_entropy_of_two(
         lost = (y - 1.0) * Max(Log1p(-x), -100.0) - y * Max(Log(x), -100.0)
         return lost * weight[0] if weight else lost
 
-    return _reduced(at, formula, _given(x, y, weight), reduction)
+    return _reduced(ctx, formula, _given(x, y, weight), reduction)
 
 
 @lowers(aten.binary_cross_entropy_backward.default)
 def cross_entropy_of_two_backward(
-    at: GraphLowering,
-    gradient: fx.Node,
-    x: fx.Node,
-    y: fx.Node,
-    weight: fx.Node | None = None,
+    ctx: EntryContext,
+    gradient: Operand,
+    x: Operand,
+    y: Operand,
+    weight: Operand | None = None,
     reduction: int = Reduction.MEAN,
 ) -> Tensor:
     def formula(x: Any, y: Any, *weight: Any) -> Any:
         slope = (x - y) / Max((1.0 - x) * x, 1e-12)
         return slope * weight[0] if weight else slope
 
-    return _spread_back(at, formula, _given(gradient, x, y, weight), reduction)
+    return _spread_back(ctx, formula, _given(gradient, x, y, weight), reduction)
 
 
 @lowers(aten.binary_cross_entropy_with_logits.default)
 def cross_entropy_of_logits(
-    at: GraphLowering,
-    x: fx.Node,
-    y: fx.Node,
-    weight: fx.Node | None = None,
-    positive: fx.Node | None = None,
+    ctx: EntryContext,
+    x: Operand,
+    y: Operand,
+    weight: Operand | None = None,
+    positive: Operand | None = None,
     reduction: int = Reduction.MEAN,
 ) -> Tensor:
     """``(1 - y) x + w log(1 + exp(-x))``, where w is 1, or grows with y to the weight of what is positive."""
@@ -148,14 +147,14 @@ def cross_entropy_of_logits(
         lost = (1.0 - y) * x + unsure
         return lost * weights[0] if weight is not None else lost
 
-    return _reduced(at, formula, _given(x, y, weight, positive), reduction)
+    return _reduced(ctx, formula, _given(x, y, weight, positive), reduction)
 
 
 @lowers(aten.soft_margin_loss.default)
-def soft_margin(at: GraphLowering, x: fx.Node, y: fx.Node, reduction: int = Reduction.MEAN) -> Tensor:
-    return _reduced(at, lambda x, y: Log1p(Exp(-(x * y))), [x, y], reduction)
+def soft_margin(ctx: EntryContext, x: Operand, y: Operand, reduction: int = Reduction.MEAN) -> Tensor:
+    return _reduced(ctx, lambda x, y: Log1p(Exp(-(x * y))), [x, y], reduction)
 
 
 @lowers(aten.soft_margin_loss_backward.default)
-def soft_margin_backward(at: GraphLowering, gradient: fx.Node, x: fx.Node, y: fx.Node, reduction: int) -> Tensor:
-    return _spread_back(at, lambda x, y: -y * Sigmoid(-(x * y)), [gradient, x, y], reduction)
+def soft_margin_backward(ctx: EntryContext, gradient: Operand, x: Operand, y: Operand, reduction: int) -> Tensor:
+    return _spread_back(ctx, lambda x, y: -y * Sigmoid(-(x * y)), [gradient, x, y], reduction)

@@ -1,6 +1,6 @@
 """Operations on elements: each gives an expression, and neighbours whose results nothing else needs become one `popops.map`.
 
-An entry is a function of expressions and numbers. Operands get the type that PyTorch computes in, the result that of the node.
+An entry is a function of expressions and numbers. Operands get the type that PyTorch computes in, the result that of the operation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from attrs import frozen
-from torch import fx
 
 from pypoplar import poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, Pending
@@ -28,7 +27,7 @@ MOST_OPERATIONS = 40  # of one expression: its code lies on every tile
 NARROW = (SHORT, SIGNED_CHAR, UNSIGNED_CHAR)  # integers that are computed in 32 bits, and cut
 
 Tree = Callable[..., Any]
-Joined = Callable[[GraphLowering], Tensor | None]
+Joined = Callable[[EntryContext, tuple[Any, ...], dict[str, Any]], Tensor | None]
 ELEMENTS: set[Any] = set()  # operations that give expressions
 
 
@@ -63,8 +62,8 @@ def element(
     def enter(tree: Tree) -> Tree:
         row = ElementEntry(tree, tuple(range(own)), conditions, relation, logical, wide, cast, typed, joined)
 
-        def entry(at: GraphLowering, *args: Any, **kwargs: Any) -> Any:
-            return _expression(at, row, args, kwargs)
+        def entry(ctx: EntryContext, *args: Any, **kwargs: Any) -> Any:
+            return _expression(ctx, row, args, kwargs)
 
         entry.__doc__, entry.__module__ = tree.__doc__, tree.__module__
         ELEMENTS.update(operations)
@@ -74,24 +73,24 @@ def element(
     return enter
 
 
-def _expression(at: GraphLowering, row: ElementEntry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _expression(ctx: EntryContext, row: ElementEntry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation gives: pending where its only user can take it in, else computed."""
-    if row.joined is not None and (joined := row.joined(at)) is not None:
+    if row.joined is not None and (joined := row.joined(ctx, args, kwargs)) is not None:
         return joined
-    type = _computed_in(at, row, (*args, *kwargs.values()))
-    leaves = _Leaves(at, type)
+    type = _computed_in(ctx, row, (*args, *kwargs.values()))
+    leaves = _Leaves(ctx, type)
     kinds = [BOOL if number in row.conditions else None if number in row.own else type for number in range(len(args))]
     given = [leaves.operand(one, None if row.wide and _is_number(one) else kind) for one, kind in zip(args, kinds, strict=True)]
-    named = {name: leaves.operand(one, type) if isinstance(one, fx.Node) else one for name, one in kwargs.items()}
+    named = {name: leaves.operand(one, type) if isinstance(one, Operand) else one for name, one in kwargs.items()}
     if row.typed:
         named["type"] = type
     result = expr.expression(row.tree(*given, **named))
     if not row.relation and not row.logical:
-        result = _as_type(result, type, at.type)
-    elif at.type is not BOOL:
-        result = expr.Cast(result, at.type)
-    pending = Pending(result, leaves.of_shape(at.shape), at.type)
-    return pending if _waits(at, at.node, pending) else at.compute(pending)
+        result = _as_type(result, type, ctx.type)
+    elif ctx.type is not BOOL:
+        result = expr.Cast(result, ctx.type)
+    pending = Pending(result, leaves.of_shape(ctx.shape), ctx.type)
+    return pending if _waits(ctx, pending) else ctx.compute(pending)
 
 
 def _is_number(given: Any) -> bool:
@@ -107,22 +106,22 @@ def _as_type(tree: expr.Expr, type: ElementType, wanted: ElementType) -> expr.Ex
     return expr.Cast(tree, wanted)
 
 
-def _computed_in(at: GraphLowering, row: ElementEntry, args: tuple[Any, ...]) -> ElementType:
+def _computed_in(ctx: EntryContext, row: ElementEntry, args: tuple[Any, ...]) -> ElementType:
     """The type in which PyTorch computes: the result's, or what a relation's operands have in common."""
     if row.logical:
         return BOOL
     numbers = [one for one in args if isinstance(one, int | float)]
     if row.cast:
-        type = at.type_of([one for one in args if isinstance(one, fx.Node)][-1])
+        type = [one for one in args if isinstance(one, Operand)][-1].type
         return INT if type in NARROW else type
     if row.relation:
-        type = _common_type([one.meta["val"] if isinstance(one, fx.Node) else one for one in args if one is not None])
+        type = _common_type([one.like if isinstance(one, Operand) else one for one in args if one is not None])
         return INT if type in NARROW else type
-    if at.type in NARROW or at.type is BOOL:
-        return at.type if row.conditions and not row.own else INT
+    if ctx.type in NARROW or ctx.type is BOOL:
+        return ctx.type if row.conditions and not row.own else INT
     exact = all(number != number or float(np.float16(number)) == number for number in numbers if abs(number) < MOST_OF_HALF)
     beyond = any(MOST_OF_HALF <= abs(number) < float("inf") for number in numbers)
-    return FLOAT if at.type is HALF and (row.wide or beyond or not exact) else at.type
+    return FLOAT if ctx.type is HALF and (row.wide or beyond or not exact) else ctx.type
 
 
 def _common_type(values: list[Any]) -> ElementType:
@@ -137,39 +136,39 @@ def _common_type(values: list[Any]) -> ElementType:
 class _Leaves:
     """Operands of an expression that is being made: tensors, each once, and what was pending."""
 
-    def __init__(self, at: GraphLowering, type: ElementType) -> None:
-        self.at, self.type = at, type
+    def __init__(self, ctx: EntryContext, type: ElementType) -> None:
+        self.ctx, self.type = ctx, type
         self.tensors: list[Tensor] = []
-        self.trees: dict[fx.Node, tuple[expr.Expr, ElementType]] = {}
+        self.trees: dict[Operand, tuple[expr.Expr, ElementType]] = {}
 
     def operand(self, given: Any, type: ElementType | None) -> Any:
-        """A node or a number as a tree of a type, or of its own; what else there may be is left as it is."""
-        if not isinstance(given, fx.Node):
+        """An operand or a number as a tree of a type, or of its own; what else there may be is left as it is."""
+        if not isinstance(given, Operand):
             return _constant(given, type) if type is not None and _is_number(given) else given
-        tree, own = self._of_node(given)
+        tree, own = self._of_operand(given)
         return tree if type is None else _as_type(tree, own, type)
 
     def of_shape(self, shape: list[int]) -> tuple[Tensor, ...]:
         """The tensors; one of them has the shape of the result, where constants alone had all its dimensions."""
         if not self.tensors:
-            constant = self.at.graph.addConstant(self.type, [1], 0, self.at.name)
-            self.at.graph.setTileMapping(constant, 0)
+            constant = self.ctx.graph.addConstant(self.type, [1], 0, self.ctx.name)
+            self.ctx.graph.setTileMapping(constant, 0)
             self.tensors.append(constant)
         if list(np.broadcast_shapes(*(tensor.shape() for tensor in self.tensors))) != shape:
             self.tensors[0] = poputil.broadcastToMatch(self.tensors[0], shape)
         return tuple(self.tensors)
 
-    def _of_node(self, node: fx.Node) -> tuple[expr.Expr, ElementType]:
-        if node in self.trees:
-            return self.trees[node]
-        value, type = self.at.values[node], self.at.type_of(node)
+    def _of_operand(self, operand: Operand) -> tuple[expr.Expr, ElementType]:
+        if operand in self.trees:
+            return self.trees[operand]
+        value, type = operand.value, operand.type
         if isinstance(value, Constant) and value.number is not None:
             tree: expr.Expr = _constant(value.number, type)
         elif isinstance(value, Pending):
             tree = _replaced(value.tree, [self._placeholder(tensor) for tensor in value.operands], {})
         else:
-            tree = self._placeholder(self.at.tensor(node))
-        self.trees[node] = tree, type
+            tree = self._placeholder(operand.placed())
+        self.trees[operand] = tree, type
         return tree, type
 
     def _placeholder(self, tensor: Tensor) -> expr.Expr:
@@ -200,13 +199,11 @@ def _replaced(tree: expr.Expr, leaves: list[expr.Expr], known: dict[int, expr.Ex
     return known[id(tree)]
 
 
-def _waits(at: GraphLowering, node: fx.Node, pending: Pending) -> bool:
+def _waits(ctx: EntryContext, pending: Pending) -> bool:
     """Whether an expression's only user computes elements of the same shape, on the same IPU, and has room for it."""
-    users = list(node.users)
-    if len(users) != 1 or users[0].target not in ELEMENTS or at.shape_of(users[0]) != at.shape_of(node):
+    uses = ctx.uses
+    if len(uses) != 1 or uses[0].operation not in ELEMENTS or uses[0].shape != ctx.shape or uses[0].ipu != ctx.ipu:
         return False
-    if at.ipus.get(users[0]) != at.ipus.get(node):
-        return False
-    others = [before for before in users[0].all_input_nodes if before is not node]
+    others = uses[0].operands - 1
     size = sum(1 for _ in expr.walk(pending.tree))
-    return len(pending.operands) + len(others) <= MOST_OPERANDS and size <= MOST_OPERATIONS
+    return len(pending.operands) + others <= MOST_OPERANDS and size <= MOST_OPERATIONS

@@ -7,14 +7,12 @@ from enum import IntEnum
 import numpy as np
 import torch
 from attrs import frozen
-from torch import fx
 
 from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, NotEqual, Select, _1, _2, _3
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import FLOAT, INT, UNSIGNED_INT
 
 aten = torch.ops.aten
@@ -39,37 +37,37 @@ class ChosenClasses:
 
 @lowers(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
 def negative_log_likelihood(
-    at: GraphLowering, input: fx.Node, labels: fx.Node, weight: fx.Node | None, reduction: int, ignored: int
+    ctx: EntryContext, input: Operand, labels: Operand, weight: Operand | None, reduction: int, ignored: int
 ) -> tuple[Tensor, ChosenClasses]:
     """The loss of each sample is ``-weight[label] * input[label]``; those whose label is `ignored` do not count."""
-    likelihoods = _class_rows(at.tensor(input))
-    chosen = ChosenClasses(*_weights(at, labels, weight, likelihoods, ignored))
+    likelihoods = _class_rows(input.placed())
+    chosen = ChosenClasses(*_weights(ctx, labels, weight, likelihoods, ignored))
     lost = popops.map(
-        at.graph, Select(-(_1 * _2), Const(0, at.type), NotEqual(_2, 0)), [likelihoods, chosen.weights], at.program, at.name
+        ctx.graph, Select(-(_1 * _2), Const(0, ctx.type), NotEqual(_2, 0)), [likelihoods, chosen.weights], ctx.program, ctx.name
     )
     if reduction == Reduction.NONE:
-        losses = popops.reduce(at.graph, lost, at.type, [1], ADD, at.program, at.name)
-        return losses.reshape(at.shape), chosen
-    total = popops.reduce(at.graph, lost, FLOAT, [0, 1], ADD, at.program, at.name)
+        losses = popops.reduce(ctx.graph, lost, ctx.type, [1], ADD, ctx.program, ctx.name)
+        return losses.reshape(ctx.shape), chosen
+    total = popops.reduce(ctx.graph, lost, FLOAT, [0, 1], ADD, ctx.program, ctx.name)
     mean = _1 / _2 if reduction == Reduction.MEAN else _1
-    loss = popops.map(at.graph, Cast(mean, at.type), [total, chosen.total], at.program, at.name)
+    loss = popops.map(ctx.graph, Cast(mean, ctx.type), [total, chosen.total], ctx.program, ctx.name)
     return loss.reshape([]), chosen
 
 
 def _weights(
-    at: GraphLowering, labels: fx.Node, weight: fx.Node | None, likelihoods: Tensor, ignored: int
+    ctx: EntryContext, labels: Operand, weight: Operand | None, likelihoods: Tensor, ignored: int
 ) -> tuple[Tensor, Tensor]:
     """The weights of samples' classes, as rows that are 0 elsewhere, and their sum."""
     rows, classes = likelihoods.shape()
-    wanted = at.tensor(labels).reshape([rows])
+    wanted = labels.placed().reshape([rows])
     if 0 <= ignored < classes:
         masked = Select(Const(-1, INT), _1, _1 == Const(ignored, INT))
-        wanted = popops.map(at.graph, masked, [wanted], at.program, at.name)
-    weights = at.graph.clone(likelihoods, f"{at.name}/weights")
-    popops.encodeOneHot(at.graph, wanted, weights, at.program, at.name)
+        wanted = popops.map(ctx.graph, masked, [wanted], ctx.program, ctx.name)
+    weights = ctx.graph.clone(likelihoods, f"{ctx.name}/weights")
+    popops.encodeOneHot(ctx.graph, wanted, weights, ctx.program, ctx.name)
     if weight is not None:
-        popops.mulInPlace(at.graph, weights, at.tensor(weight), at.program, at.name)
-    total = popops.reduce(at.graph, weights, FLOAT, [0, 1], ADD, at.program, at.name)
+        popops.mulInPlace(ctx.graph, weights, weight.placed(), ctx.program, ctx.name)
+    total = popops.reduce(ctx.graph, weights, FLOAT, [0, 1], ADD, ctx.program, ctx.name)
     return weights, total
 
 
@@ -83,39 +81,39 @@ def _class_rows(tensor: Tensor) -> Tensor:
 
 @lowers(aten.nll_loss_backward.default, aten.nll_loss2d_backward.default)
 def negative_log_likelihood_backward(
-    at: GraphLowering,
-    gradient: fx.Node,
-    input: fx.Node,
-    labels: fx.Node,
-    weight: fx.Node | None,
+    ctx: EntryContext,
+    gradient: Operand,
+    input: Operand,
+    labels: Operand,
+    weight: Operand | None,
     reduction: int,
     ignored: int,
-    total: fx.Node,
+    total: Operand,
 ) -> Tensor:
-    chosen: ChosenClasses = at.value(total)
-    back = at.tensor(gradient)
+    chosen: ChosenClasses = total.value
+    back = gradient.placed()
     if reduction == Reduction.NONE:
         back = back.reshape([chosen.weights.dim(0), 1])
     operands = [chosen.weights, back]
     tree = -(_1 * _2)
     if reduction == Reduction.MEAN:  # where all are ignored the mean is NaN, and the gradient is 0
-        share = Cast(-(Cast(_1, FLOAT) * Cast(_2, FLOAT) / _3), at.type)
-        tree = Select(share, Const(0, at.type), NotEqual(_1, 0))
+        share = Cast(-(Cast(_1, FLOAT) * Cast(_2, FLOAT) / _3), ctx.type)
+        tree = Select(share, Const(0, ctx.type), NotEqual(_1, 0))
         operands.append(chosen.total)
-    result = popops.map(at.graph, tree, operands, at.program, at.name)
-    shape = at.shape
+    result = popops.map(ctx.graph, tree, operands, ctx.program, ctx.name)
+    shape = ctx.shape
     if len(shape) < 3:
         return result.reshape(shape)
     return result.reshape([shape[0], *shape[2:], shape[1]]).dimRoll(len(shape) - 1, 1)
 
 
 @lowers(aten._log_softmax_backward_data.default)
-def log_softmax_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node, dim: int, type: torch.dtype) -> Tensor:
-    back, result = at.tensor(gradient), at.tensor(output)
+def log_softmax_backward(ctx: EntryContext, gradient: Operand, output: Operand, dim: int, type: torch.dtype) -> Tensor:
+    back, result = gradient.placed(), output.placed()
     axis = dim % max(back.rank(), 1)
-    total = popops.reduce(at.graph, back, FLOAT, [axis], ADD, at.program, at.name).expand([axis])
-    tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, at.type)
-    return popops.map(at.graph, tree, [back, result, total], at.program, at.name)
+    total = popops.reduce(ctx.graph, back, FLOAT, [axis], ADD, ctx.program, ctx.name).expand([axis])
+    tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, ctx.type)
+    return popops.map(ctx.graph, tree, [back, result, total], ctx.program, ctx.name)
 
 
 # connectionist temporal classification, by popnn: loss and gradient come from one pass over the paths
@@ -132,47 +130,47 @@ class PathGradient:
 
 @lowers(aten._ctc_loss.Tensor)
 def sequence_loss(
-    at: GraphLowering, logs: fx.Node, labels: fx.Node, steps: fx.Node, lengths: fx.Node, blank: int = 0, zero_infinity: bool = False
+    ctx: EntryContext, logs: Operand, labels: Operand, steps: Operand, lengths: Operand, blank: int = 0, zero_infinity: bool = False
 ) -> tuple[Tensor, PathGradient]:
     """The loss of each sample. Where no path gives a label it is infinite and, as in PyTorch, its gradient means nothing."""
-    if len(at.shape_of(labels)) != 2 or len(at.shape_of(logs)) != 3:
+    if len(labels.shape) != 2 or len(logs.shape) != 3:
         raise UnsupportedOperation(
-            f"{at.name}: labels of shape {at.shape_of(labels)} for {at.shape_of(logs)} are missing; labels [samples, symbols] of "
+            f"{ctx.name}: labels of shape {labels.shape} for {logs.shape} are missing; labels [samples, symbols] of "
             "[steps, samples, classes], with lengths that are tensors, are supported"
         )
-    time, samples, classes = at.shape_of(logs)
-    symbols = at.shape_of(labels)[1]
-    plan = popnn.ctc.plan(at.graph, at.type, at.type, samples, time, symbols, classes)
-    operands = at.tensor(logs), _symbols(at, labels, lengths, blank), _unsigned(at, steps), _unsigned(at, lengths)
+    time, samples, classes = logs.shape
+    symbols = labels.shape[1]
+    plan = popnn.ctc.plan(ctx.graph, ctx.type, ctx.type, samples, time, symbols, classes)
+    operands = logs.placed(), _symbols(ctx, labels, lengths, blank), _unsigned(ctx, steps), _unsigned(ctx, lengths)
     options = {"zeroInfinity": "true" if zero_infinity else "false"}
     losses, gradient = popnn.ctc.calcLossAndGradientLogProbabilities(
-        at.graph, at.type, *operands, at.program, blank, plan, at.name, options
+        ctx.graph, ctx.type, *operands, ctx.program, blank, plan, ctx.name, options
     )
     if not zero_infinity:
-        infinite = Select(Const(float("inf"), at.type), _1, _1 >= Const(IMPOSSIBLE, at.type))
-        losses = popops.map(at.graph, infinite, [losses], at.program, at.name)
+        infinite = Select(Const(float("inf"), ctx.type), _1, _1 >= Const(IMPOSSIBLE, ctx.type))
+        losses = popops.map(ctx.graph, infinite, [losses], ctx.program, ctx.name)
     return losses, PathGradient(gradient)
 
 
-def _unsigned(at: GraphLowering, node: fx.Node) -> Tensor:
-    return popops.cast(at.graph, at.tensor(node), UNSIGNED_INT, at.program, at.name)
+def _unsigned(ctx: EntryContext, operand: Operand) -> Tensor:
+    return popops.cast(ctx.graph, operand.placed(), UNSIGNED_INT, ctx.program, ctx.name)
 
 
-def _symbols(at: GraphLowering, labels: fx.Node, lengths: fx.Node, blank: int) -> Tensor:
+def _symbols(ctx: EntryContext, labels: Operand, lengths: Operand, blank: int) -> Tensor:
     """Labels in which what lies behind their ends is a class, whatever the caller filled it with."""
-    samples, symbols = at.shape_of(labels)
-    places = at.constant(Constant(np.arange(symbols, dtype=np.int32).reshape(1, symbols)))
-    operands = [at.tensor(labels), places, at.tensor(lengths).reshape([samples, 1])]
-    type = at.type_of(labels)
+    samples, symbols = labels.shape
+    places = ctx.constant(np.arange(symbols, dtype=np.int32).reshape(1, symbols))
+    operands = [labels.placed(), places, lengths.placed().reshape([samples, 1])]
+    type = labels.type
     any_class = Const(0 if blank else 1, type)
-    return popops.map(at.graph, Cast(Select(_1, any_class, _2 < _3), UNSIGNED_INT), operands, at.program, at.name)
+    return popops.map(ctx.graph, Cast(Select(_1, any_class, _2 < _3), UNSIGNED_INT), operands, ctx.program, ctx.name)
 
 
 @lowers(aten._ctc_loss_backward.Tensor)
 def sequence_loss_backward(
-    at: GraphLowering, gradient: fx.Node, logs: fx.Node, labels: fx.Node, steps: fx.Node, lengths: fx.Node, losses: fx.Node,
-    paths: fx.Node, blank: int, zero_infinity: bool = False,
+    ctx: EntryContext, gradient: Operand, logs: Operand, labels: Operand, steps: Operand, lengths: Operand, losses: Operand,
+    paths: Operand, blank: int, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    saved: PathGradient = at.value(paths)
-    back = at.tensor(gradient).reshape([1, at.shape[1], 1])
-    return popops.mul(at.graph, saved.gradient, back, at.program, at.name)
+    saved: PathGradient = paths.value
+    back = gradient.placed().reshape([1, ctx.shape[1], 1])
+    return popops.mul(ctx.graph, saved.gradient, back, ctx.program, ctx.name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import fx
 
 from pypoplar import popnn, popops, poprand
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Cast, Const, Expr, Max, Select, Sigmoid, _1, _2
 from pypoplar.poptorch.lowering.activations import leaky_relu, leaky_relu_backward, log_sigmoid
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.types import FLOAT, HALF
 
@@ -22,110 +21,110 @@ GELUS = {"none": Type.GELU_ERF, "tanh": Type.GELU}
 FLOATS = FLOAT, HALF
 
 
-def computed(at: GraphLowering, tree: Any, *tensors: Tensor) -> Tensor:
-    """An expression of FLOATs, of tensors that become FLOATs, rounded once to the type of the node."""
-    return popops.map(at.graph, rounded(at, tree), list(tensors), at.program, at.name)
+def computed(ctx: EntryContext, tree: Any, *tensors: Tensor) -> Tensor:
+    """An expression of FLOATs, of tensors that become FLOATs, rounded once to the type of the result."""
+    return popops.map(ctx.graph, rounded(ctx, tree), list(tensors), ctx.program, ctx.name)
 
 
-def rounded(at: GraphLowering, tree: Any) -> Expr:
-    return Cast(tree, at.type) if at.type is not FLOAT else tree
+def rounded(ctx: EntryContext, tree: Any) -> Expr:
+    return Cast(tree, ctx.type) if ctx.type is not FLOAT else tree
 
 
-def wide(at: GraphLowering, *nodes: fx.Node) -> list[Any]:
-    """Placeholders of nodes' tensors, as FLOATs."""
-    leaves = (popops.expr.PlaceHolder(number) for number in range(1, len(nodes) + 1))
-    return [leaf if at.type_of(node) is FLOAT else Cast(leaf, FLOAT) for leaf, node in zip(leaves, nodes, strict=True)]
+def wide(ctx: EntryContext, *operands: Operand) -> list[Any]:
+    """Placeholders of operands, as FLOATs."""
+    leaves = (popops.expr.PlaceHolder(number) for number in range(1, len(operands) + 1))
+    return [leaf if operand.type is FLOAT else Cast(leaf, FLOAT) for leaf, operand in zip(leaves, operands, strict=True)]
 
 
-def _applied(at: GraphLowering, type: Type, input: fx.Node) -> Tensor:
-    return popnn.nonLinearity(at.graph, type, at.tensor(input), at.program, at.name)
+def _applied(ctx: EntryContext, type: Type, input: Operand) -> Tensor:
+    return popnn.nonLinearity(ctx.graph, type, input.placed(), ctx.program, ctx.name)
 
 
-def _differentiated(at: GraphLowering, type: Type, saved: fx.Node, gradient: fx.Node) -> Tensor:
-    return popnn.nonLinearityInputGradient(at.graph, type, at.tensor(saved), at.tensor(gradient), at.program, at.name)
+def _differentiated(ctx: EntryContext, type: Type, saved: Operand, gradient: Operand) -> Tensor:
+    return popnn.nonLinearityInputGradient(ctx.graph, type, saved.placed(), gradient.placed(), ctx.program, ctx.name)
 
 
 @lowers(aten.relu.default)
-def relu(at: GraphLowering, input: fx.Node) -> Tensor:
-    if at.type in FLOATS:
-        return _applied(at, Type.RELU, input)
-    return popops.map(at.graph, Max(_1, Const(0, at.type)), [at.tensor(input)], at.program, at.name)
+def relu(ctx: EntryContext, input: Operand) -> Tensor:
+    if ctx.type in FLOATS:
+        return _applied(ctx, Type.RELU, input)
+    return popops.map(ctx.graph, Max(_1, Const(0, ctx.type)), [input.placed()], ctx.program, ctx.name)
 
 
 @lowers(aten.threshold_backward.default)
-def threshold_backward(at: GraphLowering, gradient: fx.Node, saved: fx.Node, threshold: float) -> Tensor:
+def threshold_backward(ctx: EntryContext, gradient: Operand, saved: Operand, threshold: float) -> Tensor:
     if threshold == 0:
-        return _differentiated(at, Type.RELU, saved, gradient)
-    back, x = wide(at, gradient, saved)
-    return computed(at, Select(0.0, back, x <= threshold), at.tensor(gradient), at.tensor(saved))
+        return _differentiated(ctx, Type.RELU, saved, gradient)
+    back, x = wide(ctx, gradient, saved)
+    return computed(ctx, Select(0.0, back, x <= threshold), gradient.placed(), saved.placed())
 
 
 @lowers(aten.gelu.default)
-def gelu(at: GraphLowering, input: fx.Node, *, approximate: str = "none") -> Tensor:
-    return _applied(at, GELUS[approximate], input)
+def gelu(ctx: EntryContext, input: Operand, *, approximate: str = "none") -> Tensor:
+    return _applied(ctx, GELUS[approximate], input)
 
 
 @lowers(aten.gelu_backward.default)
-def gelu_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, *, approximate: str = "none") -> Tensor:
-    return _differentiated(at, GELUS[approximate], input, gradient)
+def gelu_backward(ctx: EntryContext, gradient: Operand, input: Operand, *, approximate: str = "none") -> Tensor:
+    return _differentiated(ctx, GELUS[approximate], input, gradient)
 
 
 @lowers(aten.silu.default)
-def silu(at: GraphLowering, input: fx.Node) -> Tensor:
-    return _applied(at, Type.SWISH, input)
+def silu(ctx: EntryContext, input: Operand) -> Tensor:
+    return _applied(ctx, Type.SWISH, input)
 
 
 @lowers(aten.silu_backward.default)
-def silu_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node) -> Tensor:
-    return _differentiated(at, Type.SWISH, input, gradient)
+def silu_backward(ctx: EntryContext, gradient: Operand, input: Operand) -> Tensor:
+    return _differentiated(ctx, Type.SWISH, input, gradient)
 
 
 @lowers(aten.sigmoid_backward.default)
-def sigmoid_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node) -> Tensor:
-    return _differentiated(at, Type.SIGMOID, output, gradient)
+def sigmoid_backward(ctx: EntryContext, gradient: Operand, output: Operand) -> Tensor:
+    return _differentiated(ctx, Type.SIGMOID, output, gradient)
 
 
 @lowers(aten.tanh_backward.default)
-def tanh_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node) -> Tensor:
-    return _differentiated(at, Type.TANH, output, gradient)
+def tanh_backward(ctx: EntryContext, gradient: Operand, output: Operand) -> Tensor:
+    return _differentiated(ctx, Type.TANH, output, gradient)
 
 
 @lowers(aten.log_sigmoid_forward.default)
-def log_sigmoid_forward(at: GraphLowering, input: fx.Node) -> tuple[Tensor, Any]:
+def log_sigmoid_forward(ctx: EntryContext, input: Operand) -> tuple[Tensor, Any]:
     """The second result is what PyTorch saves for the gradient, which here is computed from the input alone."""
-    (x,) = wide(at, input)
-    result = computed(at, log_sigmoid(x), at.tensor(input))
+    (x,) = wide(ctx, input)
+    result = computed(ctx, log_sigmoid(x), input.placed())
     return result, result
 
 
 @lowers(aten._prelu_kernel_backward.default)
-def prelu_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, slope: fx.Node) -> list[Tensor]:
-    back, x, factor = wide(at, gradient, input, slope)
+def prelu_backward(ctx: EntryContext, gradient: Operand, input: Operand, slope: Operand) -> list[Tensor]:
+    back, x, factor = wide(ctx, gradient, input, slope)
     of_input = Select(back, back * factor, x > 0.0)
     of_slope = Select(0.0, back * x, x > 0.0)
-    tensors = [at.tensor(node) for node in (gradient, input, slope)]
-    return popops.map(at.graph, [rounded(at, of_input), rounded(at, of_slope)], tensors, at.program, at.name)
+    tensors = [operand.placed() for operand in (gradient, input, slope)]
+    return popops.map(ctx.graph, [rounded(ctx, of_input), rounded(ctx, of_slope)], tensors, ctx.program, ctx.name)
 
 
 @lowers(aten.glu.default)
-def gated(at: GraphLowering, input: fx.Node, dim: int = -1) -> Tensor:
-    (x, gate), _ = _halves(at, input, dim)
-    value, door = wide(at, input, input)
-    return computed(at, value * Sigmoid(door), x, gate)
+def gated(ctx: EntryContext, input: Operand, dim: int = -1) -> Tensor:
+    (x, gate), _ = _halves(ctx, input, dim)
+    value, door = wide(ctx, input, input)
+    return computed(ctx, value * Sigmoid(door), x, gate)
 
 
 @lowers(aten.glu_backward.default)
-def gated_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, dim: int) -> Tensor:
-    (x, gate), axis = _halves(at, input, dim)
-    value, door, back = wide(at, input, input, gradient)
+def gated_backward(ctx: EntryContext, gradient: Operand, input: Operand, dim: int) -> Tensor:
+    (x, gate), axis = _halves(ctx, input, dim)
+    value, door, back = wide(ctx, input, input, gradient)
     opened = Sigmoid(door)
-    trees = [rounded(at, back * opened), rounded(at, back * value * opened * (1.0 - opened))]
-    results = popops.map(at.graph, trees, [x, gate, at.tensor(gradient)], at.program, at.name)
+    trees = [rounded(ctx, back * opened), rounded(ctx, back * value * opened * (1.0 - opened))]
+    results = popops.map(ctx.graph, trees, [x, gate, gradient.placed()], ctx.program, ctx.name)
     return concat(results, axis)
 
 
-def _halves(at: GraphLowering, input: fx.Node, dim: int) -> tuple[list[Tensor], int]:
-    tensor = at.tensor(input)
+def _halves(ctx: EntryContext, input: Operand, dim: int) -> tuple[list[Tensor], int]:
+    tensor = input.placed()
     axis = dim % tensor.rank()
     size = tensor.dim(axis) // 2
     return [tensor.slice(0, size, axis), tensor.slice(size, 2 * size, axis)], axis
@@ -136,47 +135,48 @@ def _halves(at: GraphLowering, input: fx.Node, dim: int) -> tuple[list[Tensor], 
 
 @lowers(aten.rrelu_with_noise_functional.default)
 def randomly_leaky(
-    at: GraphLowering,
-    input: fx.Node,
-    noise: fx.Node,
+    ctx: EntryContext,
+    input: Operand,
+    noise: Operand,
     lower: float = 1 / 8,
     upper: float = 1 / 3,
     training: bool = False,
     generator: None = None,
 ) -> tuple[Tensor, Tensor]:
     """In training each element that is not above 0 has a slope of its own; the second result are the slopes."""
-    x, slope = wide(at, input, input)
-    tensor = at.tensor(input)
+    x, slope = wide(ctx, input, input)
+    tensor = input.placed()
     if not training:
-        return (computed(at, leaky_relu(x, (lower + upper) / 2), tensor),) * 2
-    slopes = poprand.uniform(at.graph, at.random_seed(), at.drawing(), tensor, at.type, lower, upper, at.program, at.name)
-    positive = popops.map(at.graph, rounded(at, Select(1.0, slope, x > 0.0)), [tensor, slopes], at.program, at.name)
-    return computed(at, x * slope, tensor, positive), positive
+        return (computed(ctx, leaky_relu(x, (lower + upper) / 2), tensor),) * 2
+    slopes = poprand.uniform(ctx.graph, ctx.random_seed(), ctx.drawing(), tensor, ctx.type, lower, upper, ctx.program, ctx.name)
+    positive = popops.map(ctx.graph, rounded(ctx, Select(1.0, slope, x > 0.0)), [tensor, slopes], ctx.program, ctx.name)
+    return computed(ctx, x * slope, tensor, positive), positive
 
 
 @lowers(aten.rrelu_with_noise.default)
-def randomly_leaky_in_place(at: GraphLowering, input: fx.Node, noise: fx.Node, *args: Any, **kwargs: Any) -> Tensor:
+def randomly_leaky_in_place(ctx: EntryContext, input: Operand, noise: Operand, *args: Any, **kwargs: Any) -> Tensor:
     """The slopes are written to `noise`."""
-    result, at.values[noise] = randomly_leaky(at, input, noise, *args, **kwargs)
+    result, slopes = randomly_leaky(ctx, input, noise, *args, **kwargs)
+    noise.becomes(slopes)
     return result
 
 
 @lowers(aten.rrelu_with_noise_backward.default)
 def randomly_leaky_backward(
-    at: GraphLowering,
-    gradient: fx.Node,
-    input: fx.Node,
-    noise: fx.Node,
+    ctx: EntryContext,
+    gradient: Operand,
+    input: Operand,
+    noise: Operand,
     lower: float,
     upper: float,
     training: bool,
     of_result: bool,
 ) -> Tensor:
-    back, x = wide(at, gradient, input)
+    back, x = wide(ctx, gradient, input)
     if not training:
         tree = leaky_relu_backward(back, x, (lower + upper) / 2, of_result)
-        return computed(at, tree, at.tensor(gradient), at.tensor(input))
-    return computed(at, back * x, at.tensor(gradient), at.tensor(noise))
+        return computed(ctx, tree, gradient.placed(), input.placed())
+    return computed(ctx, back * x, gradient.placed(), noise.placed())
 
 
 # rows
@@ -192,50 +192,50 @@ def rows_back(result: Tensor, dim: int, shape: list[int]) -> Tensor:
     return result.dimRoll(len(shape) - 1, dim % len(shape)) if shape else result.reshape([])
 
 
-def _rows(at: GraphLowering, input: fx.Node, dim: int) -> Tensor:
-    """Rows of a node, of the type of the result."""
-    tensor = at.tensor(input)
-    if tensor.elementType() is not at.type:
-        tensor = popops.cast(at.graph, tensor, at.type, at.program, at.name)
+def _rows(ctx: EntryContext, input: Operand, dim: int) -> Tensor:
+    """Rows of an operand, of the type of the result."""
+    tensor = input.placed()
+    if tensor.elementType() is not ctx.type:
+        tensor = popops.cast(ctx.graph, tensor, ctx.type, ctx.program, ctx.name)
     return rows_last(tensor, dim)
 
 
 @lowers(aten._softmax.default)
-def softmax(at: GraphLowering, input: fx.Node, dim: int, half_to_float: bool) -> Tensor:
-    rows = _rows(at, input, dim)
+def softmax(ctx: EntryContext, input: Operand, dim: int, half_to_float: bool) -> Tensor:
+    rows = _rows(ctx, input, dim)
     if rows.numElements() == 0:
-        return at.tensor(input)
-    return rows_back(popnn.nonLinearity(at.graph, Type.SOFTMAX_STABLE, rows, at.program, at.name), dim, at.shape)
+        return input.placed()
+    return rows_back(popnn.nonLinearity(ctx.graph, Type.SOFTMAX_STABLE, rows, ctx.program, ctx.name), dim, ctx.shape)
 
 
 @lowers(aten._safe_softmax.default)
-def safe_softmax(at: GraphLowering, input: fx.Node, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+def safe_softmax(ctx: EntryContext, input: Operand, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """The softmax in which rows that are nothing but minus infinity give 0."""
-    rows = _rows(at, input, dim)
+    rows = _rows(ctx, input, dim)
     if rows.numElements() == 0:
-        return at.tensor(input)
-    result = popnn.nonLinearity(at.graph, Type.SOFTMAX_STABLE, rows, at.program, at.name)
-    largest = popops.reduce(at.graph, rows, [rows.rank() - 1], popops.Operation.MAX, at.program, at.name)
+        return input.placed()
+    result = popnn.nonLinearity(ctx.graph, Type.SOFTMAX_STABLE, rows, ctx.program, ctx.name)
+    largest = popops.reduce(ctx.graph, rows, [rows.rank() - 1], popops.Operation.MAX, ctx.program, ctx.name)
     operands = [result, largest.expand([largest.rank()])]
-    kept = Select(Const(0.0, at.type), _1, _2 == Const(float("-inf"), at.type))
-    popops.mapInPlace(at.graph, kept, operands, at.program, at.name)
-    return rows_back(result, dim, at.shape)
+    kept = Select(Const(0.0, ctx.type), _1, _2 == Const(float("-inf"), ctx.type))
+    popops.mapInPlace(ctx.graph, kept, operands, ctx.program, ctx.name)
+    return rows_back(result, dim, ctx.shape)
 
 
 @lowers(aten._softmax_backward_data.default)
-def softmax_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node, dim: int, type: torch.dtype) -> Tensor:
-    rows, back = rows_last(at.tensor(output), dim), rows_last(at.tensor(gradient), dim)
+def softmax_backward(ctx: EntryContext, gradient: Operand, output: Operand, dim: int, type: torch.dtype) -> Tensor:
+    rows, back = rows_last(output.placed(), dim), rows_last(gradient.placed(), dim)
     if rows.numElements() == 0:
-        return at.tensor(gradient)
-    result = popnn.nonLinearityInputGradient(at.graph, Type.SOFTMAX_STABLE, rows, back, at.program, at.name)
-    if result.elementType() is not at.type:
-        result = popops.cast(at.graph, result, at.type, at.program, at.name)
-    return rows_back(result, dim, at.shape)
+        return gradient.placed()
+    result = popnn.nonLinearityInputGradient(ctx.graph, Type.SOFTMAX_STABLE, rows, back, ctx.program, ctx.name)
+    if result.elementType() is not ctx.type:
+        result = popops.cast(ctx.graph, result, ctx.type, ctx.program, ctx.name)
+    return rows_back(result, dim, ctx.shape)
 
 
 @lowers(aten._log_softmax.default)
-def log_softmax(at: GraphLowering, input: fx.Node, dim: int, half_to_float: bool) -> Tensor:
-    rows = _rows(at, input, dim)
+def log_softmax(ctx: EntryContext, input: Operand, dim: int, half_to_float: bool) -> Tensor:
+    rows = _rows(ctx, input, dim)
     if rows.numElements() == 0:
-        return at.tensor(input)
-    return rows_back(popnn.logSoftmax(at.graph, rows, at.program, at.name), dim, at.shape)
+        return input.placed()
+    return rows_back(popnn.logSoftmax(ctx.graph, rows, ctx.program, ctx.name), dim, ctx.shape)

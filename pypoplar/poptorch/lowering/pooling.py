@@ -6,19 +6,17 @@ largest element in several places PyTorch gives the gradient to the first, here 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence as SequenceOf
 from itertools import pairwise
 from typing import Any
 
 import torch
 from attrs import frozen
-from torch import fx
 
 from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn import pooling
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poputil.placement.kept_layouts import channels_together
 
@@ -43,7 +41,7 @@ class Windows:
         sizes = _for_each(kernel, field)
         return Windows(sizes, _for_each(stride, field) if stride else sizes, _for_each(padding, field), counts)
 
-    def params(self, at: GraphLowering, type: popnn.PoolingType, tensor: Tensor) -> pooling.PoolParams:
+    def params(self, ctx: EntryContext, type: popnn.PoolingType, tensor: Tensor) -> pooling.PoolParams:
         """popnn's for a tensor: what the windows do not reach is cut off, what they lack is added."""
         batch, channels, *field = tensor.shape()
         reach = [(n - 1) * step + size for n, step, size in zip(self.counts, self.stride, self.kernel, strict=True)]
@@ -72,37 +70,36 @@ class PooledPlaces:
     pooled: Tensor
 
 
-def _largest(at: GraphLowering, input: fx.Node, windows: Windows, gradients: Any) -> tuple[Tensor, PooledPlaces | None]:
-    _refuse_use_of_indices(at, gradients)
-    if 0 in at.shape:
-        return at.spread(at.shape), None
-    tensor = samples(at.tensor(input), len(windows.kernel))
-    params = windows.params(at, MAX, tensor)
-    pooled = pooling.pool(at.graph, params, tensor, at.program, at.name)
-    return pooled.reshape(at.shape), PooledPlaces(params, pooled)
+def _largest(ctx: EntryContext, input: Operand, windows: Windows, gradients: Any) -> tuple[Tensor, PooledPlaces | None]:
+    _refuse_use_of_indices(ctx, gradients)
+    if 0 in ctx.shape:
+        return ctx.place(ctx.shape), None
+    tensor = samples(input.placed(), len(windows.kernel))
+    params = windows.params(ctx, MAX, tensor)
+    pooled = pooling.pool(ctx.graph, params, tensor, ctx.program, ctx.name)
+    return pooled.reshape(ctx.shape), PooledPlaces(params, pooled)
 
 
-def _refuse_use_of_indices(at: GraphLowering, gradients: Any) -> None:
-    for place in at.node.users:
-        if place.target is operator.getitem and place.args[1] == 1 and any(user.target != gradients for user in place.users):
-            raise UnsupportedOperation(
-                f"{at.name}: the places of a max pool's largest elements are not made; return_indices=False is supported"
-            )
+def _refuse_use_of_indices(ctx: EntryContext, gradients: Any) -> None:
+    if any(use.operation != gradients for use in ctx.uses_of(1)):
+        raise UnsupportedOperation(
+            f"{ctx.name}: the places of a max pool's largest elements are not made; return_indices=False is supported"
+        )
 
 
-def _largest_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, indices: fx.Node) -> Tensor:
-    places: PooledPlaces | None = at.value(indices)
+def _largest_backward(ctx: EntryContext, gradient: Operand, input: Operand, indices: Operand) -> Tensor:
+    places: PooledPlaces | None = indices.value
     if places is None:
-        return at.spread(at.shape)
+        return ctx.place(ctx.shape)
     dimensions = len(places.params.kernelShape)
-    operands = samples(at.tensor(input), dimensions), places.pooled, samples(at.tensor(gradient), dimensions)
-    return pooling.poolInputGradient(at.graph, places.params, *operands, True, at.program, at.name).reshape(at.shape)
+    operands = samples(input.placed(), dimensions), places.pooled, samples(gradient.placed(), dimensions)
+    return pooling.poolInputGradient(ctx.graph, places.params, *operands, True, ctx.program, ctx.name).reshape(ctx.shape)
 
 
 @lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
 def max_pool(
-    at: GraphLowering,
-    input: fx.Node,
+    ctx: EntryContext,
+    input: Operand,
     kernel: Numbers,
     stride: Numbers = (),
     padding: Numbers = (0,),
@@ -110,45 +107,45 @@ def max_pool(
     ceil: bool = False,
 ) -> tuple[Tensor, PooledPlaces | None]:
     if any(step != 1 for step in dilation):
-        raise UnsupportedOperation(f"{at.name}: a max pool's dilation of {dilation} is missing; 1 is supported")
-    flat = at.node.target is aten.max_pool2d_with_indices.default
+        raise UnsupportedOperation(f"{ctx.name}: a max pool's dilation of {dilation} is missing; 1 is supported")
+    flat = ctx.operation is aten.max_pool2d_with_indices.default
     dimensions = 2 if flat else 3
     backward = aten.max_pool2d_with_indices_backward if flat else aten.max_pool3d_with_indices_backward
-    windows = Windows.of(at.shape_of(input)[-dimensions:], at.shape[-dimensions:], kernel, stride, padding)
-    return _largest(at, input, windows, backward.default)
+    windows = Windows.of(input.shape[-dimensions:], ctx.shape[-dimensions:], kernel, stride, padding)
+    return _largest(ctx, input, windows, backward.default)
 
 
 @lowers(aten.max_pool2d_with_indices_backward.default, aten.max_pool3d_with_indices_backward.default)
 def max_pool_backward(
-    at: GraphLowering,
-    gradient: fx.Node,
-    input: fx.Node,
+    ctx: EntryContext,
+    gradient: Operand,
+    input: Operand,
     kernel: Numbers,
     stride: Numbers,
     padding: Numbers,
     dilation: Numbers,
     ceil: bool,
-    indices: fx.Node,
+    indices: Operand,
 ) -> Tensor:
-    return _largest_backward(at, gradient, input, indices)
+    return _largest_backward(ctx, gradient, input, indices)
 
 
 @lowers(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
-def adaptive_max_pool(at: GraphLowering, input: fx.Node, counts: Numbers) -> tuple[Tensor, PooledPlaces | None]:
-    field = at.shape_of(input)[-len(counts) :]
+def adaptive_max_pool(ctx: EntryContext, input: Operand, counts: Numbers) -> tuple[Tensor, PooledPlaces | None]:
+    field = input.shape[-len(counts) :]
     windows = even_windows(field, counts)
     if windows is None:
         raise UnsupportedOperation(
-            f"{at.name}: an adaptive max pool of {field} to {list(counts)} has windows of several sizes; sizes of which one "
+            f"{ctx.name}: an adaptive max pool of {field} to {list(counts)} has windows of several sizes; sizes of which one "
             "divides the other are supported"
         )
-    flat = at.node.target is aten.adaptive_max_pool2d.default
-    return _largest(at, input, windows, (aten.adaptive_max_pool2d_backward if flat else aten.adaptive_max_pool3d_backward).default)
+    flat = ctx.operation is aten.adaptive_max_pool2d.default
+    return _largest(ctx, input, windows, (aten.adaptive_max_pool2d_backward if flat else aten.adaptive_max_pool3d_backward).default)
 
 
 @lowers(aten.adaptive_max_pool2d_backward.default, aten.adaptive_max_pool3d_backward.default)
-def adaptive_max_pool_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, indices: fx.Node) -> Tensor:
-    return _largest_backward(at, gradient, input, indices)
+def adaptive_max_pool_backward(ctx: EntryContext, gradient: Operand, input: Operand, indices: Operand) -> Tensor:
+    return _largest_backward(ctx, gradient, input, indices)
 
 
 def even_windows(field: Numbers, counts: Numbers) -> Windows | None:
@@ -169,32 +166,32 @@ def even_windows(field: Numbers, counts: Numbers) -> Windows | None:
 # means
 
 
-def mean_of_windows(at: GraphLowering, tensor: Tensor, windows: Windows) -> Tensor:
+def mean_of_windows(ctx: EntryContext, tensor: Tensor, windows: Windows) -> Tensor:
     """The means of what windows have of [samples, channels, field...] without padding."""
-    return pooling.pool(at.graph, windows.params(at, AVG, tensor), tensor, at.program, at.name, OPTIONS)
+    return pooling.pool(ctx.graph, windows.params(ctx, AVG, tensor), tensor, ctx.program, ctx.name, OPTIONS)
 
 
-def mean_backward(at: GraphLowering, back: Tensor, input: Tensor, windows: Windows, type: popnn.PoolingType = AVG) -> Tensor:
+def mean_backward(ctx: EntryContext, back: Tensor, input: Tensor, windows: Windows, type: popnn.PoolingType = AVG) -> Tensor:
     """The gradient of means, or sums, by `input`, which says the shape and how many channels lie side by side."""
-    params = windows.params(at, type, input)
-    grouped = channels_together(at.graph, input)
-    return pooling.poolInputGradient(at.graph, params, grouped, back, at.program, at.name, OPTIONS)
+    params = windows.params(ctx, type, input)
+    grouped = channels_together(ctx.graph, input)
+    return pooling.poolInputGradient(ctx.graph, params, grouped, back, ctx.program, ctx.name, OPTIONS)
 
 
-def _padded(at: GraphLowering, tensor: Tensor, windows: Windows, counted: bool) -> tuple[Tensor, Windows]:
+def _padded(ctx: EntryContext, tensor: Tensor, windows: Windows, counted: bool) -> tuple[Tensor, Windows]:
     """Padding that counts is made of zeros; then it is none to the windows."""
     if not counted or not any(windows.padding):
         return tensor, windows
     ends = [0, 0, *windows.padding]
-    return popops.pad(at.graph, tensor, ends, ends), Windows(
+    return popops.pad(ctx.graph, tensor, ends, ends), Windows(
         windows.kernel, windows.stride, [0] * len(windows.padding), windows.counts
     )
 
 
 @lowers(aten.avg_pool2d.default, aten.avg_pool3d.default)
 def mean_pool(
-    at: GraphLowering,
-    input: fx.Node,
+    ctx: EntryContext,
+    input: Operand,
     kernel: Numbers,
     stride: Numbers = (),
     padding: Numbers = (0,),
@@ -202,23 +199,23 @@ def mean_pool(
     counted: bool = True,
     divisor: int | None = None,
 ) -> Tensor:
-    dimensions = 2 if at.node.target is aten.avg_pool2d.default else 3
-    if 0 in at.shape:
-        return at.spread(at.shape)
-    windows = Windows.of(at.shape_of(input)[-dimensions:], at.shape[-dimensions:], kernel, stride, padding)
-    tensor = samples(at.tensor(input), dimensions)
+    dimensions = 2 if ctx.operation is aten.avg_pool2d.default else 3
+    if 0 in ctx.shape:
+        return ctx.place(ctx.shape)
+    windows = Windows.of(input.shape[-dimensions:], ctx.shape[-dimensions:], kernel, stride, padding)
+    tensor = samples(input.placed(), dimensions)
     if divisor is None:
-        return mean_of_windows(at, *_padded(at, tensor, windows, counted)).reshape(at.shape)
-    total = pooling.pool(at.graph, windows.params(at, SUM, tensor), tensor, at.program, at.name, OPTIONS)
-    popops.mulInPlace(at.graph, total, 1 / divisor, at.program, at.name)
-    return total.reshape(at.shape)
+        return mean_of_windows(ctx, *_padded(ctx, tensor, windows, counted)).reshape(ctx.shape)
+    total = pooling.pool(ctx.graph, windows.params(ctx, SUM, tensor), tensor, ctx.program, ctx.name, OPTIONS)
+    popops.mulInPlace(ctx.graph, total, 1 / divisor, ctx.program, ctx.name)
+    return total.reshape(ctx.shape)
 
 
 @lowers(aten.avg_pool2d_backward.default, aten.avg_pool3d_backward.default)
 def mean_pool_backward(
-    at: GraphLowering,
-    gradient: fx.Node,
-    input: fx.Node,
+    ctx: EntryContext,
+    gradient: Operand,
+    input: Operand,
     kernel: Numbers,
     stride: Numbers,
     padding: Numbers,
@@ -226,17 +223,17 @@ def mean_pool_backward(
     counted: bool,
     divisor: int | None,
 ) -> Tensor:
-    dimensions = 2 if at.node.target is aten.avg_pool2d_backward.default else 3
-    if 0 in at.shape:
-        return at.spread(at.shape)
-    windows = Windows.of(at.shape[-dimensions:], at.shape_of(gradient)[-dimensions:], kernel, stride, padding)
-    tensor, back = samples(at.tensor(input), dimensions), samples(at.tensor(gradient), dimensions)
+    dimensions = 2 if ctx.operation is aten.avg_pool2d_backward.default else 3
+    if 0 in ctx.shape:
+        return ctx.place(ctx.shape)
+    windows = Windows.of(ctx.shape[-dimensions:], gradient.shape[-dimensions:], kernel, stride, padding)
+    tensor, back = samples(input.placed(), dimensions), samples(gradient.placed(), dimensions)
     if divisor is not None:
-        back = popops.mul(at.graph, back, 1 / divisor, at.program, at.name)
-        return mean_backward(at, back, tensor, windows, SUM).reshape(at.shape)
-    padded, apart = _padded(at, tensor, windows, counted)
-    result = mean_backward(at, back, padded, apart)
+        back = popops.mul(ctx.graph, back, 1 / divisor, ctx.program, ctx.name)
+        return mean_backward(ctx, back, tensor, windows, SUM).reshape(ctx.shape)
+    padded, apart = _padded(ctx, tensor, windows, counted)
+    result = mean_backward(ctx, back, padded, apart)
     if padded is not tensor:
         begins = [0, 0, *windows.padding]
         result = result.slice(begins, [begin + size for begin, size in zip(begins, tensor.shape(), strict=True)])
-    return result.reshape(at.shape)
+    return result.reshape(ctx.shape)

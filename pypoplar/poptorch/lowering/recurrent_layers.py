@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from attrs import frozen
-from torch import fx
 
 from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import FLOAT
 
 Unit = popnn.BasicLstmCellUnit
@@ -46,14 +44,14 @@ class RecurrentCall:
 
 @lowers(torch.ops.poptorch.recurrent_layer.default)
 def recurrent_layer(
-    at: GraphLowering, kind: str, x: fx.Node, h: fx.Node, c: fx.Node | None, w_input: fx.Node, w_output: fx.Node,
-    b_input: fx.Node | None, b_output: fx.Node | None, backwards: bool,
+    ctx: EntryContext, kind: str, x: Operand, h: Operand, c: Operand | None, w_input: Operand, w_output: Operand,
+    b_input: Operand | None, b_output: Operand | None, backwards: bool,
 ) -> tuple[Tensor, Tensor | None, RecurrentCall]:  # fmt: skip
-    layer = _LAYERS[kind](at, kind, x, h, w_input)
-    sequence = at.tensor(x, None if backwards else layer.create_input)
+    layer = _LAYERS[kind](ctx, kind, x, h, w_input)
+    sequence = x.placed(None if backwards else layer.create_input)
     sequence = sequence.reverse(0) if backwards else sequence
-    states = [at.tensor(node, layer.create_state) for node in (h, c) if node is not None]
-    weights = [layer.weight(node, number) for number, node in enumerate((w_input, w_output))]
+    states = [operand.placed(layer.create_state) for operand in (h, c) if operand is not None]
+    weights = [layer.weight(operand, number) for number, operand in enumerate((w_input, w_output))]
     call = layer.forward(sequence, states, weights, layer.biases(b_input, b_output))
     output = call.output.reverse(0) if backwards else call.output
     return output, layer.cell, call
@@ -61,17 +59,17 @@ def recurrent_layer(
 
 @lowers(torch.ops.poptorch.recurrent_layer_backward.default)
 def recurrent_layer_backward(
-    at: GraphLowering, kind: str, slope: fx.Node | None, c_slope: fx.Node | None, x: fx.Node, h: fx.Node, w_input: fx.Node,
-    w_output: fx.Node, biased: bool, kept: fx.Node, backwards: bool, wanted: list[bool],
+    ctx: EntryContext, kind: str, slope: Operand | None, c_slope: Operand | None, x: Operand, h: Operand, w_input: Operand,
+    w_output: Operand, biased: bool, kept: Operand, backwards: bool, wanted: list[bool],
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    layer, call = _LAYERS[kind](at, kind, x, h, w_input), at.value(kept)
+    layer, call = _LAYERS[kind](ctx, kind, x, h, w_input), kept.value
     if slope is None:
         zeros = np.zeros(call.output.shape(), call.output.elementType().dtype)
-        gradient = at.constant(Constant(zeros))
+        gradient = ctx.constant(zeros)
     else:
-        gradient = at.tensor(slope)
+        gradient = slope.placed()
     gradient = gradient.reverse(0) if backwards and slope is not None else gradient
-    cell = None if c_slope is None else at.tensor(c_slope)
+    cell = None if c_slope is None else c_slope.placed()
     x_slope, states, weights, biases = layer.backward(call, gradient, cell, wanted)
     if x_slope is not None and backwards:
         x_slope = x_slope.reverse(0)
@@ -84,75 +82,75 @@ class _Layer:
 
     gates = 1
 
-    def __init__(self, at: GraphLowering, kind: str, x: fx.Node, h: fx.Node, w_input: fx.Node) -> None:
-        self.at, self.kind = at, kind
-        self.steps, self.batch, self.inputs = at.shape_of(x)
-        self.size = at.shape_of(h)[-1]
-        self.type = at.type_of(x)
-        self.options = {name: value for name, value in at.options.items() if name in ("availableMemoryProportion", "partialsType")}
-        self.inference = not any(user.args[1] == 2 and user.users for user in at.node.users)
+    def __init__(self, ctx: EntryContext, kind: str, x: Operand, h: Operand, w_input: Operand) -> None:
+        self.ctx, self.kind = ctx, kind
+        self.steps, self.batch, self.inputs = x.shape
+        self.size = h.shape[-1]
+        self.type = x.type
+        self.options = {name: value for name, value in ctx.options.items() if name in ("availableMemoryProportion", "partialsType")}
+        self.inference = not ctx.uses_of(2)
         self.cell: Tensor | None = None  # after the last step
         self.kernel: Callable[[], tuple[Tensor, ...]] = cache(self.create_kernel)
         self.bias_pair: Callable[[], list[Tensor]] = cache(self.create_biases)
 
-    def weight(self, node: fx.Node, number: int) -> Tensor:
+    def weight(self, operand: Operand, number: int) -> Tensor:
         """Weights [gates, inputs, size]."""
-        shape = self.at.shape_of(node)
+        shape = operand.shape
 
         def create() -> Tensor:
             return self.kernel()[number].dimShuffle([0, 2, 1]).reshape(shape)
 
-        return self.at.tensor(node, create).reshape([self.gates, self.size, shape[1]]).dimShuffle([0, 2, 1])
+        return operand.placed(create).reshape([self.gates, self.size, shape[1]]).dimShuffle([0, 2, 1])
 
-    def biases(self, b_input: fx.Node | None, b_output: fx.Node | None) -> Tensor:
+    def biases(self, b_input: Operand | None, b_output: Operand | None) -> Tensor:
         """Those of input and output added up, [gates, size]."""
         if b_input is None or b_output is None:
-            return self.at.constant(Constant(np.zeros([self.gates, self.size], self.type.dtype)))
+            return self.ctx.constant(np.zeros([self.gates, self.size], self.type.dtype))
         first, second = self.bias(b_input, 0), self.bias(b_output, 1)
-        return popops.add(self.at.graph, first, second, self.at.program, self.at.name).reshape([self.gates, self.size])
+        return popops.add(self.ctx.graph, first, second, self.ctx.program, self.ctx.name).reshape([self.gates, self.size])
 
-    def bias(self, node: fx.Node, number: int) -> Tensor:
+    def bias(self, operand: Operand, number: int) -> Tensor:
         """One of the two that a layer of PyTorch has, [gates * size]."""
-        return self.at.tensor(node, lambda: self.bias_pair()[number])
+        return operand.placed(lambda: self.bias_pair()[number])
 
     def create_input(self) -> Tensor:
-        return self.at.spread([self.steps, self.batch, self.inputs], self.type)
+        return self.ctx.place([self.steps, self.batch, self.inputs], self.type)
 
     def create_state(self) -> Tensor:
-        return self.at.spread([self.batch, self.size], self.type)
+        return self.ctx.place([self.batch, self.size], self.type)
 
     def create_kernel(self) -> tuple[Tensor, ...]:
         raise NotImplementedError
 
     def create_biases(self) -> list[Tensor]:
-        return [self.at.spread([self.gates * self.size], self.type) for _ in range(2)]
+        return [self.ctx.place([self.gates * self.size], self.type) for _ in range(2)]
 
 
 class _Lstm(_Layer):
     gates = 4
 
-    def __init__(self, at: GraphLowering, kind: str, x: fx.Node, h: fx.Node, w_input: fx.Node) -> None:
-        super().__init__(at, kind, x, h, w_input)
+    def __init__(self, ctx: EntryContext, kind: str, x: Operand, h: Operand, w_input: Operand) -> None:
+        super().__init__(ctx, kind, x, h, w_input)
         self.params = popnn.lstm.LstmParams(self.type, self.batch, self.steps, [self.inputs, self.size])
         self.params.cellOrder = LSTM_ORDER
-        self.more = (at.name, {**self.options, "inferenceOnly": str(self.inference).lower()}, at.plans)
+        self.more = (ctx.name, {**self.options, "inferenceOnly": str(self.inference).lower()}, ctx.plans)
 
     def create_input(self) -> Tensor:
-        return popnn.lstm.createInput(self.at.graph, self.params, *self.more)
+        return popnn.lstm.createInput(self.ctx.graph, self.params, *self.more)
 
     def create_state(self) -> Tensor:
-        return popnn.lstm.createInitialOutput(self.at.graph, self.params, *self.more)
+        return popnn.lstm.createInitialOutput(self.ctx.graph, self.params, *self.more)
 
     def create_kernel(self) -> tuple[Tensor, ...]:
-        first, second = popnn.lstm.createWeightsKernel(self.at.graph, self.params, *self.more)
+        first, second = popnn.lstm.createWeightsKernel(self.ctx.graph, self.params, *self.more)
         assert first is not None
         return first, second
 
     def create_biases(self) -> list[Tensor]:
-        return [popnn.lstm.createWeightsBiases(self.at.graph, self.params, *self.more).flatten() for _ in range(2)]
+        return [popnn.lstm.createWeightsBiases(self.ctx.graph, self.params, *self.more).flatten() for _ in range(2)]
 
     def forward(self, x: Tensor, states: list[Tensor], weights: list[Tensor], biases: Tensor) -> RecurrentCall:
-        graph, prog = self.at.graph, self.at.program
+        graph, prog = self.ctx.graph, self.ctx.program
         operands = _state(states), x, popnn.lstm.LstmWeights(weights[0], weights[1], biases)
         output, self.cell, kept = popnn.lstm.lstmFwd(graph, self.params, *operands, prog, *self.more)
         return RecurrentCall(self.params, x, states, weights, biases, output, kept)
@@ -160,12 +158,12 @@ class _Lstm(_Layer):
     def backward(
         self, call: RecurrentCall, gradient: Tensor, cell: Tensor | None, wanted: list[bool]
     ) -> tuple[Tensor | None, list[Tensor], list[Tensor], Tensor]:
-        params, more = call.params, (self.at.name, {**self.options, "inferenceOnly": "false"}, self.at.plans)
+        params, more = call.params, (self.ctx.name, {**self.options, "inferenceOnly": "false"}, self.ctx.plans)
         params.calcInputGradients = wanted[0]
         state, weights = _state(call.states), popnn.lstm.LstmWeights(call.weights[0], call.weights[1], call.biases)
         assert call.intermediates is not None
         first, x_slope, slopes = popnn.lstm.lstmBwdWithWU(
-            self.at.graph, params, self.at.program, state, call.intermediates, weights, call.x, call.output, gradient, cell, *more
+            self.ctx.graph, params, self.ctx.program, state, call.intermediates, weights, call.x, call.output, gradient, cell, *more
         )
         assert first.output is not None
         assert first.cellState is not None
@@ -177,34 +175,34 @@ class _Lstm(_Layer):
 class _Gru(_Layer):
     gates = 3
 
-    def __init__(self, at: GraphLowering, kind: str, x: fx.Node, h: fx.Node, w_input: fx.Node) -> None:
-        super().__init__(at, kind, x, h, w_input)
+    def __init__(self, ctx: EntryContext, kind: str, x: Operand, h: Operand, w_input: Operand) -> None:
+        super().__init__(ctx, kind, x, h, w_input)
         self.params = popnn.gru.GruParams(self.type, self.batch, self.steps, [self.inputs, self.size])
         self.params.resetAfter = True  # the candidate's product with the output before has a bias of its own
-        self.more = (at.name, {**self.options, "inferenceOnly": str(self.inference).lower()}, at.plans)
+        self.more = (ctx.name, {**self.options, "inferenceOnly": str(self.inference).lower()}, ctx.plans)
 
     def create_input(self) -> Tensor:
-        return popnn.gru.createInput(self.at.graph, self.params, *self.more)
+        return popnn.gru.createInput(self.ctx.graph, self.params, *self.more)
 
     def create_state(self) -> Tensor:
-        return popnn.gru.createInitialState(self.at.graph, self.params, *self.more)
+        return popnn.gru.createInitialState(self.ctx.graph, self.params, *self.more)
 
     def create_kernel(self) -> tuple[Tensor, ...]:
-        return popnn.gru.createWeightsKernel(self.at.graph, self.params, *self.more)
+        return popnn.gru.createWeightsKernel(self.ctx.graph, self.params, *self.more)
 
     def create_biases(self) -> list[Tensor]:
-        pair = popnn.gru.createWeightsBiases(self.at.graph, self.params, *self.more)
+        pair = popnn.gru.createWeightsBiases(self.ctx.graph, self.params, *self.more)
         return [pair.slice(number, number + 1, 1).flatten() for number in range(2)]
 
-    def biases(self, b_input: fx.Node | None, b_output: fx.Node | None) -> Tensor:
+    def biases(self, b_input: Operand | None, b_output: Operand | None) -> Tensor:
         """[gates, 2, size]: of the input's product, and of that of the output before."""
         if b_input is None or b_output is None:
-            return self.at.constant(Constant(np.zeros([self.gates, 2, self.size], self.type.dtype)))
+            return self.ctx.constant(np.zeros([self.gates, 2, self.size], self.type.dtype))
         both = self.bias(b_input, 0), self.bias(b_output, 1)
         return concat([one.reshape([self.gates, 1, self.size]) for one in both], 1)
 
     def forward(self, x: Tensor, states: list[Tensor], weights: list[Tensor], biases: Tensor) -> RecurrentCall:
-        graph, prog = self.at.graph, self.at.program
+        graph, prog = self.ctx.graph, self.ctx.program
         operands = states[0], x, popnn.gru.GruWeights(weights[0], weights[1], biases)
         output, kept = popnn.gru.gruFwd(graph, self.params, *operands, prog, *self.more)
         return RecurrentCall(self.params, x, states, weights, biases, output, kept)
@@ -212,14 +210,14 @@ class _Gru(_Layer):
     def backward(
         self, call: RecurrentCall, gradient: Tensor, cell: Tensor | None, wanted: list[bool]
     ) -> tuple[Tensor | None, list[Tensor | None], list[Tensor], Tensor]:
-        params, more = call.params, (self.at.name, {**self.options, "inferenceOnly": "false"}, self.at.plans)
+        params, more = call.params, (self.ctx.name, {**self.options, "inferenceOnly": "false"}, self.ctx.plans)
         params.calcInputGradients = wanted[0]
         weights = popnn.gru.GruWeights(call.weights[0], call.weights[1], call.biases)
         assert call.intermediates is not None
         first, x_slope, slopes = popnn.gru.gruBwdWithWU(
-            self.at.graph,
+            self.ctx.graph,
             params,
-            self.at.program,
+            self.ctx.program,
             call.states[0],
             call.intermediates,
             weights,
@@ -246,17 +244,17 @@ class _Plain(_Layer):
 
     def create_input(self) -> Tensor:
         sizes = self.steps, self.batch, self.inputs, self.size
-        return popnn.rnn.createInput(self.at.graph, *sizes, self.type, FLOAT, self.inference, self.at.name, self.at.plans)
+        return popnn.rnn.createInput(self.ctx.graph, *sizes, self.type, FLOAT, self.inference, self.ctx.name, self.ctx.plans)
 
     def create_kernel(self) -> tuple[Tensor, ...]:
-        graph, name, plans, inference = self.at.graph, self.at.name, self.at.plans, self.inference
+        graph, name, plans, inference = self.ctx.graph, self.ctx.name, self.ctx.plans, self.inference
         sizes = self.batch, self.inputs, self.size
         first = popnn.rnn.createWeightsInput(graph, self.steps, *sizes, self.type, FLOAT, inference, name, plans)
         second = popnn.rnn.createWeightsFeedback(graph, self.batch, self.size, self.type, FLOAT, inference, name, plans)
         return first.expand([0]), second.expand([0])
 
     def forward(self, x: Tensor, states: list[Tensor], weights: list[Tensor], biases: Tensor) -> RecurrentCall:
-        graph, prog, name, plans = self.at.graph, self.at.program, self.at.name, self.at.plans
+        graph, prog, name, plans = self.ctx.graph, self.ctx.program, self.ctx.name, self.ctx.plans
         first, second = (one.squeeze([0]) for one in weights)
         weighted = popnn.rnn.forwardWeightInput(graph, x, first, prog, FLOAT, self.inference, name, plans)
         operands = states[0], weighted, biases.flatten(), first, second, x, ACTIVATIONS[self.kind]
@@ -274,7 +272,7 @@ class _Plain(_Layer):
         operands = call.states[0], call.output, call.biases, first, call.weights[1], gradient.dimShuffle([1, 0, 2]), x
         ignored = not (wanted[0] or wanted[1])
         x_slope, w_input, w_output, biases = popnn.rnn.rnnBwdSequence(
-            self.at.graph, True, ignored, self.at.program, *operands, ACTIVATIONS[self.kind], FLOAT, self.at.name, self.at.plans
+            self.ctx.graph, True, ignored, self.ctx.program, *operands, ACTIVATIONS[self.kind], FLOAT, self.ctx.name, self.ctx.plans
         )
         assert w_input is not None
         assert w_output is not None

@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, Expr, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
-from pypoplar.poptorch.capture.origins import operation_name
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
 from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
-from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
 
 aten = torch.ops.aten
@@ -31,88 +28,88 @@ def axes_of(dims: Any, rank: int) -> list[int]:
     return sorted({dim % max(rank, 1) for dim in listed} & set(range(rank))) if listed else list(range(rank))
 
 
-def as_type(at: GraphLowering, tensor: Tensor, type: ElementType) -> Tensor:
+def as_type(ctx: EntryContext, tensor: Tensor, type: ElementType) -> Tensor:
     """A tensor as one of a type."""
-    return tensor if tensor.elementType() is type else popops.cast(at.graph, tensor, type, at.program, at.name)
+    return tensor if tensor.elementType() is type else popops.cast(ctx.graph, tensor, type, ctx.program, ctx.name)
 
 
-def mapped(at: GraphLowering, tree: Expr, *tensors: Tensor) -> Tensor:
+def mapped(ctx: EntryContext, tree: Expr, *tensors: Tensor) -> Tensor:
     """The elements of an expression."""
-    return popops.map(at.graph, tree, list(tensors), at.program, at.name)
+    return popops.map(ctx.graph, tree, list(tensors), ctx.program, ctx.name)
 
 
-def combined(at: GraphLowering, input: fx.Node, operation: popops.Operation, axes: list[int]) -> Tensor:
+def combined(ctx: EntryContext, input: Operand, operation: popops.Operation, axes: list[int]) -> Tensor:
     """Sums or products over dimensions, which are left out, in INT; with 64 bits where PyTorch has them and they may be needed."""
-    tensor = as_type(at, at.tensor(input), INT)
-    if not is_wide(at, input, counted(tensor, axes), sum_range if operation is Operation.ADD else product_range):
-        return reduced(at, tensor, operation, axes, INT)
-    return narrowed(at, reduced(at, tensor, operation, axes, LONGLONG))
+    tensor = as_type(ctx, input.placed(), INT)
+    if not is_wide(ctx, input, counted(tensor, axes), sum_range if operation is Operation.ADD else product_range):
+        return reduced(ctx, tensor, operation, axes, INT)
+    return narrowed(ctx, reduced(ctx, tensor, operation, axes, LONGLONG))
 
 
-def reduced(at: GraphLowering, tensor: Tensor, operation: popops.Operation, axes: list[int], type: ElementType) -> Tensor:
+def reduced(ctx: EntryContext, tensor: Tensor, operation: popops.Operation, axes: list[int], type: ElementType) -> Tensor:
     """A reduction over dimensions, which are left out."""
-    return popops.reduce(at.graph, tensor, type, axes, popops.ReduceParams(operation), at.program, at.name)
+    return popops.reduce(ctx.graph, tensor, type, axes, popops.ReduceParams(operation), ctx.program, ctx.name)
 
 
 # sums and products
 
 
 @lowers(aten.sum.dim_IntList, aten.sum.default)
-def summed(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _combined(at, input, Operation.ADD, dims)
+def summed(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
+    return _combined(ctx, input, Operation.ADD, dims)
 
 
 @lowers(aten.prod.default)
-def product_of_all(at: GraphLowering, input: fx.Node, *, dtype: torch.dtype | None = None) -> Tensor:
-    return _combined(at, input, Operation.MUL, None)
+def product_of_all(ctx: EntryContext, input: Operand, *, dtype: torch.dtype | None = None) -> Tensor:
+    return _combined(ctx, input, Operation.MUL, None)
 
 
 @lowers(aten.prod.dim_int)
 def product_of_dimension(
-    at: GraphLowering, input: fx.Node, dim: int, keep: bool = False, *, dtype: torch.dtype | None = None
+    ctx: EntryContext, input: Operand, dim: int, keep: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
-    return _combined(at, input, Operation.MUL, dim)
+    return _combined(ctx, input, Operation.MUL, dim)
 
 
-def _combined(at: GraphLowering, input: fx.Node, operation: popops.Operation, dims: Any) -> Tensor:
-    tensor = at.tensor(input)
+def _combined(ctx: EntryContext, input: Operand, operation: popops.Operation, dims: Any) -> Tensor:
+    tensor = input.placed()
     axes = axes_of(dims, tensor.rank())
-    if at.type not in FLOATS:
-        return as_type(at, combined(at, input, operation, axes), at.type).reshape(at.shape)
-    if not (tensor.elementType() is HALF and at.type is FLOAT):
-        tensor = as_type(at, tensor, at.type)
-    return reduced(at, tensor, operation, axes, at.type).reshape(at.shape)
+    if ctx.type not in FLOATS:
+        return as_type(ctx, combined(ctx, input, operation, axes), ctx.type).reshape(ctx.shape)
+    if not (tensor.elementType() is HALF and ctx.type is FLOAT):
+        tensor = as_type(ctx, tensor, ctx.type)
+    return reduced(ctx, tensor, operation, axes, ctx.type).reshape(ctx.shape)
 
 
 @lowers(aten.nansum.default)
 def sum_of_numbers(
-    at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None
+    ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
-    tensor = at.tensor(input)
+    tensor = input.placed()
     if tensor.elementType() not in FLOATS:
-        return _combined(at, input, Operation.ADD, dims)
-    tensor = mapped(at, Select(Const(0.0), _1, IsNaN(_1)), tensor)
-    return as_type(at, reduced(at, tensor, Operation.ADD, axes_of(dims, tensor.rank()), at.type), at.type).reshape(at.shape)
+        return _combined(ctx, input, Operation.ADD, dims)
+    tensor = mapped(ctx, Select(Const(0.0), _1, IsNaN(_1)), tensor)
+    return as_type(ctx, reduced(ctx, tensor, Operation.ADD, axes_of(dims, tensor.rank()), ctx.type), ctx.type).reshape(ctx.shape)
 
 
 @lowers(aten.mean.dim, aten.mean.default)
-def mean(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    tensor = at.tensor(input)
+def mean(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
+    tensor = input.placed()
     axes = axes_of(dims, tensor.rank())
-    return mean_of(at, tensor, axes, at.type).reshape(at.shape)
+    return mean_of(ctx, tensor, axes, ctx.type).reshape(ctx.shape)
 
 
-def mean_of(at: GraphLowering, tensor: Tensor, axes: list[int], type: ElementType) -> Tensor:
+def mean_of(ctx: EntryContext, tensor: Tensor, axes: list[int], type: ElementType) -> Tensor:
     """The means over dimensions, which are left out; of no elements NaN."""
     if tensor.elementType() not in FLOATS:
-        tensor = as_type(at, tensor, FLOAT)
+        tensor = as_type(ctx, tensor, FLOAT)
     count = prod(tensor.dim(axis) for axis in axes)
     if not count:
-        return at.constant(Constant(np.full(_left(tensor, axes), np.nan, type.dtype)))
-    scale = at.graph.addConstant(FLOAT, [], 1 / count, at.name)
-    at.graph.setTileMapping(scale, 0)
+        return ctx.constant(np.full(_left(tensor, axes), np.nan, type.dtype))
+    scale = ctx.graph.addConstant(FLOAT, [], 1 / count, ctx.name)
+    ctx.graph.setTileMapping(scale, 0)
     add = popops.ReduceParams(Operation.ADD, False, scale)
-    return popops.reduce(at.graph, tensor, type, axes, add, at.program, at.name)
+    return popops.reduce(ctx.graph, tensor, type, axes, add, ctx.program, ctx.name)
 
 
 def _left(tensor: Tensor, axes: list[int]) -> list[int]:
@@ -124,43 +121,43 @@ def _left(tensor: Tensor, axes: list[int]) -> list[int]:
 
 @lowers(aten.var.correction)
 def variance(
-    at: GraphLowering, input: fx.Node, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
+    ctx: EntryContext, input: Operand, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Tensor:
-    return _spread(at, input, dims, correction, root=False)[0]
+    return _spread(ctx, input, dims, correction, root=False)[0]
 
 
 @lowers(aten.std.correction)
 def deviation(
-    at: GraphLowering, input: fx.Node, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
+    ctx: EntryContext, input: Operand, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Tensor:
-    return _spread(at, input, dims, correction, root=True)[0]
+    return _spread(ctx, input, dims, correction, root=True)[0]
 
 
 @lowers(aten.var_mean.correction)
 def variance_and_mean(
-    at: GraphLowering, input: fx.Node, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
+    ctx: EntryContext, input: Operand, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _spread(at, input, dims, correction, root=False)
+    return _spread(ctx, input, dims, correction, root=False)
 
 
 @lowers(aten.std_mean.correction)
 def deviation_and_mean(
-    at: GraphLowering, input: fx.Node, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
+    ctx: EntryContext, input: Operand, dims: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _spread(at, input, dims, correction, root=True)
+    return _spread(ctx, input, dims, correction, root=True)
 
 
-def _spread(at: GraphLowering, input: fx.Node, dims: Any, correction: float | None, root: bool) -> tuple[Tensor, Tensor]:
+def _spread(ctx: EntryContext, input: Operand, dims: Any, correction: float | None, root: bool) -> tuple[Tensor, Tensor]:
     """Variances, or their roots, and means, from the differences to the means, in FLOAT."""
-    tensor = at.tensor(input)
+    tensor = input.placed()
     axes = axes_of(dims, tensor.rank())
-    means = mean_of(at, tensor, axes, FLOAT)
-    apart = mapped(at, Cast(_1, FLOAT) - _2, tensor, means.expand(_places(axes)))
-    squares = popops.reduce(at.graph, apart, FLOAT, axes, popops.ReduceParams(Operation.SQUARE_ADD), at.program, at.name)
+    means = mean_of(ctx, tensor, axes, FLOAT)
+    apart = mapped(ctx, Cast(_1, FLOAT) - _2, tensor, means.expand(_places(axes)))
+    squares = popops.reduce(ctx.graph, apart, FLOAT, axes, popops.ReduceParams(Operation.SQUARE_ADD), ctx.program, ctx.name)
     count = prod(tensor.dim(axis) for axis in axes) - (1 if correction is None else correction)
     tree = _1 / Const(float(max(count, 0)), FLOAT)
-    result = mapped(at, Cast(Sqrt(tree) if root else tree, at.type), squares)
-    return result.reshape(at.shape), as_type(at, means, at.type).reshape(at.shape)
+    result = mapped(ctx, Cast(Sqrt(tree) if root else tree, ctx.type), squares)
+    return result.reshape(ctx.shape), as_type(ctx, means, ctx.type).reshape(ctx.shape)
 
 
 def _places(axes: list[int]) -> list[int]:
@@ -177,30 +174,30 @@ def kept(reduction: Tensor, axes: list[int]) -> Tensor:
 
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
-def any_true(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False) -> Tensor:
-    return _logical(at, input, Operation.LOGICAL_OR, dims)
+def any_true(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False) -> Tensor:
+    return _logical(ctx, input, Operation.LOGICAL_OR, dims)
 
 
 @lowers(aten.all.default, aten.all.dim, aten.all.dims)
-def all_true(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False) -> Tensor:
-    return _logical(at, input, Operation.LOGICAL_AND, dims)
+def all_true(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False) -> Tensor:
+    return _logical(ctx, input, Operation.LOGICAL_AND, dims)
 
 
-def truths(at: GraphLowering, tensor: Tensor) -> Tensor:
+def truths(ctx: EntryContext, tensor: Tensor) -> Tensor:
     """Which elements are not 0."""
-    return as_type(at, tensor, BOOL)
+    return as_type(ctx, tensor, BOOL)
 
 
-def _logical(at: GraphLowering, input: fx.Node, operation: popops.Operation, dims: Any) -> Tensor:
-    tensor = truths(at, at.tensor(input))
-    result = reduced(at, tensor, operation, axes_of(dims, tensor.rank()), BOOL)
-    return as_type(at, result, at.type).reshape(at.shape)
+def _logical(ctx: EntryContext, input: Operand, operation: popops.Operation, dims: Any) -> Tensor:
+    tensor = truths(ctx, input.placed())
+    result = reduced(ctx, tensor, operation, axes_of(dims, tensor.rank()), BOOL)
+    return as_type(ctx, result, ctx.type).reshape(ctx.shape)
 
 
 @lowers(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
-def count_of_nonzero(at: GraphLowering, input: fx.Node, dims: Any = None) -> Tensor:
-    tensor = as_type(at, truths(at, at.tensor(input)), INT)
-    return reduced(at, tensor, Operation.ADD, axes_of(dims, tensor.rank()), INT).reshape(at.shape)
+def count_of_nonzero(ctx: EntryContext, input: Operand, dims: Any = None) -> Tensor:
+    tensor = as_type(ctx, truths(ctx, input.placed()), INT)
+    return reduced(ctx, tensor, Operation.ADD, axes_of(dims, tensor.rank()), INT).reshape(ctx.shape)
 
 
 # norms and sums of exponentials
@@ -208,119 +205,124 @@ def count_of_nonzero(at: GraphLowering, input: fx.Node, dims: Any = None) -> Ten
 
 @lowers(aten.linalg_vector_norm.default, aten.norm.ScalarOpt_dim, aten.norm.ScalarOpt_dim_dtype, aten.norm.ScalarOpt_dtype)
 def vector_norm(
-    at: GraphLowering, input: fx.Node, order: float | None = 2, dims: Any = None, keep: bool = False, *,
+    ctx: EntryContext, input: Operand, order: float | None = 2, dims: Any = None, keep: bool = False, *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:  # fmt: skip
     """The sum of powers of magnitudes and its root, in FLOAT; of order 0 the number of elements that are not 0."""
     order = 2 if order is None else order
-    tensor = as_type(at, at.tensor(input), FLOAT)
+    tensor = as_type(ctx, input.placed(), FLOAT)
     axes = axes_of(dims, tensor.rank())
     if order in (inf, -inf):
         operation = Operation.MAX if order == inf else Operation.MIN
-        result = extreme(at, mapped(at, Abs(_1), tensor), operation, axes)
+        result = extreme(ctx, mapped(ctx, Abs(_1), tensor), operation, axes)
     elif order == 2:
-        squares = popops.reduce(at.graph, tensor, FLOAT, axes, popops.ReduceParams(Operation.SQUARE_ADD), at.program, at.name)
-        result = mapped(at, Sqrt(_1), squares)
+        squares = popops.reduce(ctx.graph, tensor, FLOAT, axes, popops.ReduceParams(Operation.SQUARE_ADD), ctx.program, ctx.name)
+        result = mapped(ctx, Sqrt(_1), squares)
     else:
         power = Cast(Cast(_1, BOOL), FLOAT) if order == 0 else Abs(_1) if order == 1 else Pow(Abs(_1), Const(float(order), FLOAT))
-        result = reduced(at, mapped(at, power, tensor), Operation.ADD, axes, FLOAT)
+        result = reduced(ctx, mapped(ctx, power, tensor), Operation.ADD, axes, FLOAT)
         if order not in (0, 1):
-            result = mapped(at, Pow(_1, Const(1 / order, FLOAT)), result)
-    return as_type(at, result, at.type).reshape(at.shape)
+            result = mapped(ctx, Pow(_1, Const(1 / order, FLOAT)), result)
+    return as_type(ctx, result, ctx.type).reshape(ctx.shape)
 
 
 @lowers(aten.logsumexp.default)
-def logarithm_of_sum_of_exponentials(at: GraphLowering, input: fx.Node, dims: Any, keep: bool = False) -> Tensor:
-    tensor = as_type(at, at.tensor(input), FLOAT)
+def logarithm_of_sum_of_exponentials(ctx: EntryContext, input: Operand, dims: Any, keep: bool = False) -> Tensor:
+    tensor = as_type(ctx, input.placed(), FLOAT)
     axes = axes_of(dims, tensor.rank())
-    most = extreme(at, tensor, Operation.MAX, axes)
-    most = mapped(at, Select(Const(0.0, FLOAT), _1, IsInf(_1)), most)
-    powers = mapped(at, Exp(_1 - _2), tensor, kept(most, axes))
-    total = reduced(at, powers, Operation.ADD, axes, FLOAT)
-    return mapped(at, Cast(Log(_1) + _2, at.type), total, most).reshape(at.shape)
+    most = extreme(ctx, tensor, Operation.MAX, axes)
+    most = mapped(ctx, Select(Const(0.0, FLOAT), _1, IsInf(_1)), most)
+    powers = mapped(ctx, Exp(_1 - _2), tensor, kept(most, axes))
+    total = reduced(ctx, powers, Operation.ADD, axes, FLOAT)
+    return mapped(ctx, Cast(Log(_1) + _2, ctx.type), total, most).reshape(ctx.shape)
 
 
 # extremes: of what holds a NaN they are NaN, of equal elements the first one is taken
 
 
-def extreme(at: GraphLowering, tensor: Tensor, operation: popops.Operation, axes: list[int]) -> Tensor:
+def extreme(ctx: EntryContext, tensor: Tensor, operation: popops.Operation, axes: list[int]) -> Tensor:
     """The largest or smallest elements over dimensions, which are left out; NaN where there is one among them."""
-    result = reduced(at, tensor, operation, axes, tensor.elementType())
+    result = reduced(ctx, tensor, operation, axes, tensor.elementType())
     if tensor.elementType() not in FLOATS:
         return result
-    lacking = reduced(at, mapped(at, IsNaN(_1), tensor), Operation.LOGICAL_OR, axes, BOOL)
-    return mapped(at, Select(Const(float("nan")), _1, _2), result, lacking)
+    lacking = reduced(ctx, mapped(ctx, IsNaN(_1), tensor), Operation.LOGICAL_OR, axes, BOOL)
+    return mapped(ctx, Select(Const(float("nan")), _1, _2), result, lacking)
 
 
-def _check_some(at: GraphLowering, tensor: Tensor, axes: list[int]) -> None:
+def _check_some(ctx: EntryContext, tensor: Tensor, axes: list[int]) -> None:
     if not all(tensor.dim(axis) for axis in axes):
-        raise UnsupportedOperation(f"{operation_name(at.node)}: of no elements there is none; the shape is {tensor.shape()}")
+        raise UnsupportedOperation(f"{ctx.operation_name}: of no elements there is none; the shape is {tensor.shape()}")
 
 
-def _ordered(at: GraphLowering, input: fx.Node) -> Tensor:
+def _ordered(ctx: EntryContext, input: Operand) -> Tensor:
     """A tensor of a type that the libraries compare."""
-    tensor = at.tensor(input)
-    return tensor if tensor.elementType() in (*FLOATS, INT) else as_type(at, tensor, INT)
+    tensor = input.placed()
+    return tensor if tensor.elementType() in (*FLOATS, INT) else as_type(ctx, tensor, INT)
 
 
-def _extreme_of(at: GraphLowering, input: fx.Node, operation: popops.Operation, dims: Any) -> Tensor:
-    tensor = _ordered(at, input)
+def _extreme_of(ctx: EntryContext, input: Operand, operation: popops.Operation, dims: Any) -> Tensor:
+    tensor = _ordered(ctx, input)
     axes = axes_of(dims, tensor.rank())
-    _check_some(at, tensor, axes)
-    return as_type(at, extreme(at, tensor, operation, axes), at.type).reshape(at.shape)
+    _check_some(ctx, tensor, axes)
+    return as_type(ctx, extreme(ctx, tensor, operation, axes), ctx.type).reshape(ctx.shape)
 
 
 @lowers(aten.amax.default, aten.max.default)
-def largest(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False) -> Tensor:
-    return _extreme_of(at, input, Operation.MAX, dims)
+def largest(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False) -> Tensor:
+    return _extreme_of(ctx, input, Operation.MAX, dims)
 
 
 @lowers(aten.amin.default, aten.min.default)
-def smallest(at: GraphLowering, input: fx.Node, dims: Any = None, keep: bool = False) -> Tensor:
-    return _extreme_of(at, input, Operation.MIN, dims)
+def smallest(ctx: EntryContext, input: Operand, dims: Any = None, keep: bool = False) -> Tensor:
+    return _extreme_of(ctx, input, Operation.MIN, dims)
 
 
 @lowers(aten.aminmax.default)
 def smallest_and_largest(
-    at: GraphLowering, input: fx.Node, *, dim: int | None = None, keepdim: bool = False
+    ctx: EntryContext, input: Operand, *, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _extreme_of(at, input, Operation.MIN, dim), _extreme_of(at, input, Operation.MAX, dim)
+    return _extreme_of(ctx, input, Operation.MIN, dim), _extreme_of(ctx, input, Operation.MAX, dim)
 
 
 @lowers(aten.max.dim)
-def largest_and_place(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
-    return _extreme_and_place(at, input, Operation.MAX, dim)
+def largest_and_place(ctx: EntryContext, input: Operand, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
+    return _extreme_with_place(ctx, input, Operation.MAX, dim)
 
 
 @lowers(aten.min.dim)
-def smallest_and_place(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
-    return _extreme_and_place(at, input, Operation.MIN, dim)
+def smallest_and_place(ctx: EntryContext, input: Operand, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
+    return _extreme_with_place(ctx, input, Operation.MIN, dim)
 
 
 @lowers(aten.argmax.default)
-def place_of_largest(at: GraphLowering, input: fx.Node, dim: int | None = None, keep: bool = False) -> Tensor:
-    return _extreme_and_place(at, input, Operation.MAX, dim)[1]
+def place_of_largest(ctx: EntryContext, input: Operand, dim: int | None = None, keep: bool = False) -> Tensor:
+    return _extreme_and_place(ctx, input, Operation.MAX, dim)[1]
 
 
 @lowers(aten.argmin.default)
-def place_of_smallest(at: GraphLowering, input: fx.Node, dim: int | None = None, keep: bool = False) -> Tensor:
-    return _extreme_and_place(at, input, Operation.MIN, dim)[1]
+def place_of_smallest(ctx: EntryContext, input: Operand, dim: int | None = None, keep: bool = False) -> Tensor:
+    return _extreme_and_place(ctx, input, Operation.MIN, dim)[1]
 
 
-def _extreme_and_place(at: GraphLowering, input: fx.Node, operation: popops.Operation, dim: int | None) -> tuple[Tensor, Tensor]:
+def _extreme_and_place(ctx: EntryContext, input: Operand, operation: popops.Operation, dim: int | None) -> tuple[Tensor, Tensor]:
     """Extremes of a dimension, or of all elements, and the first place of each: the least one where the element is the extreme."""
-    tensor = _ordered(at, input)
+    tensor = _ordered(ctx, input)
     if dim is None or not tensor.rank():
         tensor, dim = tensor.flatten() if tensor.rank() else tensor.reshape([1]), 0
     axis = dim % tensor.rank()
-    _check_some(at, tensor, [axis])
-    extremes = extreme(at, tensor, operation, [axis])
+    _check_some(ctx, tensor, [axis])
+    extremes = extreme(ctx, tensor, operation, [axis])
     size = tensor.dim(axis)
     shape = [1] * tensor.rank()
     shape[axis] = size
-    places = at.constant(Constant(np.arange(size, dtype=np.int32).reshape(shape)))
+    places = ctx.constant(np.arange(size, dtype=np.int32).reshape(shape))
     is_it = Or(_1 == _2, And(IsNaN(_1), IsNaN(_2))) if tensor.elementType() in FLOATS else _1 == _2
     tree = Select(popops.expr._3, Const(size, INT), is_it)
-    first = reduced(at, mapped(at, tree, tensor, extremes.expand([axis]), places), Operation.MIN, [axis], INT)
-    values = as_type(at, extremes, at.type) if isinstance(at.node.meta["val"], tuple | list) else extremes
-    return values.reshape(at.shape), first.reshape(at.shape)
+    first = reduced(ctx, mapped(ctx, tree, tensor, extremes.expand([axis]), places), Operation.MIN, [axis], INT)
+    return extremes, first.reshape(ctx.shape)
+
+
+def _extreme_with_place(ctx: EntryContext, input: Operand, operation: popops.Operation, dim: int) -> tuple[Tensor, Tensor]:
+    """The same, where extremes are results, too."""
+    extremes, places = _extreme_and_place(ctx, input, operation, dim)
+    return as_type(ctx, extremes, ctx.type).reshape(ctx.shape), places

@@ -11,15 +11,13 @@ from math import prod
 from typing import Any
 
 import torch
-from torch import fx
 
 from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.pooling import even_windows, mean_backward, mean_of_windows, samples
-from pypoplar.poptorch.lowering.values import Constant
 
 aten = torch.ops.aten
 Numbers = list[int]
@@ -40,7 +38,7 @@ def _matrix(line: Line, size: int, new: int, scale: Any) -> torch.Tensor:
     return line(torch.eye(size)[None], new, scale)[0]
 
 
-def _resampled(at: GraphLowering, tensor: Tensor, matrices: list[torch.Tensor]) -> Tensor:
+def _resampled(ctx: EntryContext, tensor: Tensor, matrices: list[torch.Tensor]) -> Tensor:
     """The last dimensions multiplied by a matrix each."""
     first = tensor.rank() - len(matrices)
     for dim, matrix in enumerate(matrices, first):
@@ -48,9 +46,9 @@ def _resampled(at: GraphLowering, tensor: Tensor, matrices: list[torch.Tensor]) 
         if rows == columns and torch.equal(matrix, torch.eye(rows)):
             continue
         last = tensor.dimRoll(dim, tensor.rank() - 1)
-        factors = at.constant(Constant(matrix.contiguous().numpy().astype(tensor.elementType().dtype)))
+        factors = ctx.constant(matrix.contiguous().numpy().astype(tensor.elementType().dtype))
         left = last.reshape([prod(last.shape()[:-1]), rows])
-        product = poplin.matMul(at.graph, left, factors, at.program, at.name, at.options, at.plans)
+        product = poplin.matMul(ctx.graph, left, factors, ctx.program, ctx.name, ctx.options, ctx.plans)
         tensor = product.reshape([*last.shape()[:-1], columns]).dimRoll(tensor.rank() - 1, dim)
     return tensor
 
@@ -65,15 +63,15 @@ def _enter(forward: Any, backward: Any, line: Line, aligned: Line | None = None)
         scales = (*scales, *[None] * len(sizes))
         return [_matrix(chosen, *of) for of in zip(field, sizes, scales, strict=False)]
 
-    def resample(at: GraphLowering, input: fx.Node, sizes: Numbers, *more: Any) -> Tensor:
-        if 0 in at.shape:
-            return at.spread(at.shape)
-        return _resampled(at, at.tensor(input), matrices(at.shape_of(input)[2:], sizes, more))
+    def resample(ctx: EntryContext, input: Operand, sizes: Numbers, *more: Any) -> Tensor:
+        if 0 in ctx.shape:
+            return ctx.place(ctx.shape)
+        return _resampled(ctx, input.placed(), matrices(input.shape[2:], sizes, more))
 
-    def resample_backward(at: GraphLowering, gradient: fx.Node, sizes: Numbers, shape: Numbers, *more: Any) -> Tensor:
-        if 0 in at.shape:
-            return at.spread(at.shape)
-        return _resampled(at, at.tensor(gradient), [one.t() for one in matrices(at.shape[2:], sizes, more)])
+    def resample_backward(ctx: EntryContext, gradient: Operand, sizes: Numbers, shape: Numbers, *more: Any) -> Tensor:
+        if 0 in ctx.shape:
+            return ctx.place(ctx.shape)
+        return _resampled(ctx, gradient.placed(), [one.t() for one in matrices(ctx.shape[2:], sizes, more)])
 
     lowers(forward)(resample)
     lowers(backward)(resample_backward)
@@ -113,20 +111,20 @@ def _places(line: Line, size: int, new: int, scale: Any) -> list[int]:
 
 
 def _enter_nearest(forward: Any, backward: Any, line: Line) -> None:
-    def repeat(at: GraphLowering, input: fx.Node, sizes: Numbers, *scales: Any) -> Tensor:
+    def repeat(ctx: EntryContext, input: Operand, sizes: Numbers, *scales: Any) -> Tensor:
         """A view: nothing is copied."""
-        if 0 in at.shape:
-            return at.spread(at.shape)
-        tensor = at.tensor(input)
+        if 0 in ctx.shape:
+            return ctx.place(ctx.shape)
+        tensor = input.placed()
         for dim, (size, scale) in enumerate(zip(sizes, (*scales, *[None] * len(sizes)), strict=False), 2):
             pieces = [tensor.slice(place, place + 1, dim) for place in _places(line, tensor.dim(dim), size, scale)]
             tensor = concat(pieces, dim)
         return tensor
 
-    def repeat_backward(at: GraphLowering, gradient: fx.Node, sizes: Numbers, shape: Numbers, *scales: Any) -> Tensor:
-        if 0 in at.shape:
-            return at.spread(at.shape)
-        back, field = at.tensor(gradient), at.shape[2:]
+    def repeat_backward(ctx: EntryContext, gradient: Operand, sizes: Numbers, shape: Numbers, *scales: Any) -> Tensor:
+        if 0 in ctx.shape:
+            return ctx.place(ctx.shape)
+        back, field = gradient.placed(), ctx.shape[2:]
         given = (*scales, *[None] * len(sizes))
         places = [_places(line, *of) for of in zip(field, sizes, given, strict=False)]
         factors = [new // size for size, new in zip(field, sizes, strict=True)]
@@ -134,10 +132,10 @@ def _enter_nearest(forward: Any, backward: Any, line: Line) -> None:
         if even == places:
             apart = [number for size, factor in zip(field, factors, strict=True) for number in (size, factor)]
             axes = [3 + 2 * dim for dim in range(len(field))]
-            grouped = back.reshape([*at.shape[:2], *apart])
-            return popops.reduce(at.graph, grouped, at.type, axes, popops.Operation.ADD, at.program, at.name)
+            grouped = back.reshape([*ctx.shape[:2], *apart])
+            return popops.reduce(ctx.graph, grouped, ctx.type, axes, popops.Operation.ADD, ctx.program, ctx.name)
         matrices = [_matrix(line, *of) for of in zip(field, sizes, given, strict=False)]
-        return _resampled(at, back, [one.t() for one in matrices])
+        return _resampled(ctx, back, [one.t() for one in matrices])
 
     lowers(forward)(repeat)
     lowers(backward)(repeat_backward)
@@ -162,23 +160,23 @@ def _mean_matrices(field: Numbers, sizes: Numbers) -> list[torch.Tensor]:
 
 
 @lowers(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default)
-def adaptive_mean(at: GraphLowering, input: fx.Node, sizes: Numbers) -> Tensor:
-    if 0 in at.shape:
-        return at.spread(at.shape)
-    field = at.shape_of(input)[-len(sizes) :]
-    tensor, windows = samples(at.tensor(input), len(sizes)), even_windows(field, sizes)
+def adaptive_mean(ctx: EntryContext, input: Operand, sizes: Numbers) -> Tensor:
+    if 0 in ctx.shape:
+        return ctx.place(ctx.shape)
+    field = input.shape[-len(sizes) :]
+    tensor, windows = samples(input.placed(), len(sizes)), even_windows(field, sizes)
     if windows is not None:
-        return mean_of_windows(at, tensor, windows).reshape(at.shape)
-    return _resampled(at, tensor, _mean_matrices(field, sizes)).reshape(at.shape)
+        return mean_of_windows(ctx, tensor, windows).reshape(ctx.shape)
+    return _resampled(ctx, tensor, _mean_matrices(field, sizes)).reshape(ctx.shape)
 
 
 @lowers(aten._adaptive_avg_pool2d_backward.default, aten._adaptive_avg_pool3d_backward.default)
-def adaptive_mean_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node) -> Tensor:
-    if 0 in at.shape:
-        return at.spread(at.shape)
-    dimensions = 2 if at.node.target is aten._adaptive_avg_pool2d_backward.default else 3
-    field, sizes = at.shape[-dimensions:], at.shape_of(gradient)[-dimensions:]
-    back, windows = samples(at.tensor(gradient), dimensions), even_windows(field, sizes)
+def adaptive_mean_backward(ctx: EntryContext, gradient: Operand, input: Operand) -> Tensor:
+    if 0 in ctx.shape:
+        return ctx.place(ctx.shape)
+    dimensions = 2 if ctx.operation is aten._adaptive_avg_pool2d_backward.default else 3
+    field, sizes = ctx.shape[-dimensions:], gradient.shape[-dimensions:]
+    back, windows = samples(gradient.placed(), dimensions), even_windows(field, sizes)
     if windows is not None:
-        return mean_backward(at, back, samples(at.tensor(input), dimensions), windows).reshape(at.shape)
-    return _resampled(at, back, [one.t() for one in _mean_matrices(field, sizes)]).reshape(at.shape)
+        return mean_backward(ctx, back, samples(input.placed(), dimensions), windows).reshape(ctx.shape)
+    return _resampled(ctx, back, [one.t() for one in _mean_matrices(field, sizes)]).reshape(ctx.shape)

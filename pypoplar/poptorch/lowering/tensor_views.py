@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.types import BOOL, FLOAT, HALF, ElementType
 
@@ -28,50 +27,50 @@ SAME = (
 
 
 @lowers(*SAME)
-def same(at: GraphLowering, source: fx.Node, *hint: Any, **layout: Any) -> Any:
-    return at.value(source)
+def same(ctx: EntryContext, source: Operand, *hint: Any, **layout: Any) -> Any:
+    return source.value
 
 
 @lowers(aten.view.default, aten._unsafe_view.default, aten.reshape.default)
-def reshape(at: GraphLowering, source: fx.Node, size: list[int]) -> Any:
-    shape, before = at.shape_of(at.node), at.shape_of(source)
-    return at.view(source, lambda tensor: tensor.reshape(shape), lambda tensor: tensor.reshape(before))
+def reshape(ctx: EntryContext, source: Operand, size: list[int]) -> Any:
+    shape, before = ctx.shape, source.shape
+    return source.view(lambda tensor: tensor.reshape(shape), lambda tensor: tensor.reshape(before))
 
 
 @lowers(aten.t.default)
-def transposed(at: GraphLowering, source: fx.Node) -> Any:
-    if len(at.shape_of(source)) < 2:
-        return at.value(source)
-    return at.view(source, Tensor.transpose, Tensor.transpose)
+def transposed(ctx: EntryContext, source: Operand) -> Any:
+    if len(source.shape) < 2:
+        return source.value
+    return source.view(Tensor.transpose, Tensor.transpose)
 
 
 @lowers(aten.permute.default)
-def permuted(at: GraphLowering, source: fx.Node, dims: list[int]) -> Any:
+def permuted(ctx: EntryContext, source: Operand, dims: list[int]) -> Any:
     order = [dim % len(dims) for dim in dims]
     back = [order.index(dim) for dim in range(len(order))]
-    return at.view(source, lambda tensor: tensor.dimShuffle(order), lambda tensor: tensor.dimShuffle(back))
+    return source.view(lambda tensor: tensor.dimShuffle(order), lambda tensor: tensor.dimShuffle(back))
 
 
 @lowers(aten.transpose.int)
-def exchanged(at: GraphLowering, source: fx.Node, first: int, second: int) -> Any:
-    order = list(range(len(at.shape_of(source))))
+def exchanged(ctx: EntryContext, source: Operand, first: int, second: int) -> Any:
+    order = list(range(len(source.shape)))
     if not order:
-        return at.value(source)
+        return source.value
     order[first], order[second] = order[second], order[first]
-    return at.view(source, lambda tensor: tensor.dimShuffle(order), lambda tensor: tensor.dimShuffle(order))
+    return source.view(lambda tensor: tensor.dimShuffle(order), lambda tensor: tensor.dimShuffle(order))
 
 
 @lowers(aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.flatten.using_ints)
-def with_or_without_ones(at: GraphLowering, source: fx.Node, dims: Any = None) -> Any:
-    return reshape(at, source, [])
+def with_or_without_ones(ctx: EntryContext, source: Operand, dims: Any = None) -> Any:
+    return reshape(ctx, source, [])
 
 
 @lowers(aten.expand.default)
-def expanded(at: GraphLowering, source: fx.Node, size: list[int], implicit: bool = False) -> Any:
-    wanted = at.shape_of(at.node)
-    if math.prod(wanted) == math.prod(at.shape_of(source)):
-        return reshape(at, source, wanted)
-    return broadcast(at.tensor(source), wanted)
+def expanded(ctx: EntryContext, source: Operand, size: list[int], implicit: bool = False) -> Any:
+    wanted = ctx.shape
+    if math.prod(wanted) == math.prod(source.shape):
+        return reshape(ctx, source, wanted)
+    return broadcast(source.placed(), wanted)
 
 
 def broadcast(tensor: Tensor, wanted: list[int]) -> Tensor:
@@ -87,18 +86,18 @@ def broadcast(tensor: Tensor, wanted: list[int]) -> Tensor:
 
 
 @lowers(aten.select.int, aten.select_copy.int)
-def selected(at: GraphLowering, source: fx.Node, dim: int, index: int) -> Tensor:
-    tensor = at.tensor(source)
+def selected(ctx: EntryContext, source: Operand, dim: int, index: int) -> Tensor:
+    tensor = source.placed()
     axis = dim % tensor.rank()
     begin = index % tensor.dim(axis)
     return tensor.slice(begin, begin + 1, axis).squeeze([axis])
 
 
 @lowers(aten.slice.Tensor)
-def sliced(at: GraphLowering, source: fx.Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    if at.shape_of(source) == at.shape:
-        return at.value(source)
-    tensor = at.tensor(source)
+def sliced(ctx: EntryContext, source: Operand, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if source.shape == ctx.shape:
+        return source.value
+    tensor = source.placed()
     axis = dim % tensor.rank()
     return every(tensor, *slice(start, end, step).indices(tensor.dim(axis)), axis)
 
@@ -110,18 +109,18 @@ def every(tensor: Tensor, begin: int, end: int, step: int, axis: int) -> Tensor:
 
 
 @lowers(aten.narrow.default)
-def narrowed_to(at: GraphLowering, source: fx.Node, dim: int, start: int, length: int) -> Tensor:
-    tensor = at.tensor(source)
+def narrowed_to(ctx: EntryContext, source: Operand, dim: int, start: int, length: int) -> Tensor:
+    tensor = source.placed()
     axis = dim % tensor.rank()
     begin = start % tensor.dim(axis) if start < 0 else start
     return tensor.slice(begin, begin + length, axis)
 
 
 @lowers(aten.split.Tensor, aten.split_with_sizes.default, aten.unsafe_split.Tensor)
-def split(at: GraphLowering, source: fx.Node, sizes: Any, dim: int = 0) -> list[Tensor]:
-    tensor = at.tensor(source)
+def split(ctx: EntryContext, source: Operand, sizes: Any, dim: int = 0) -> list[Tensor]:
+    tensor = source.placed()
     axis, parts, begin = dim % tensor.rank(), [], 0
-    for value in at.node.meta["val"]:
+    for value in ctx.likes:
         size = value.shape[axis]
         parts.append(tensor.slice(begin, begin + size, axis))
         begin += size
@@ -129,22 +128,22 @@ def split(at: GraphLowering, source: fx.Node, sizes: Any, dim: int = 0) -> list[
 
 
 @lowers(aten.unbind.int)
-def unbound(at: GraphLowering, source: fx.Node, dim: int = 0) -> list[Tensor]:
-    tensor = at.tensor(source)
+def unbound(ctx: EntryContext, source: Operand, dim: int = 0) -> list[Tensor]:
+    tensor = source.placed()
     axis = dim % tensor.rank()
     return [tensor.slice(index, index + 1, axis).squeeze([axis]) for index in range(tensor.dim(axis))]
 
 
 @lowers(aten.diagonal.default, aten.diagonal_copy.default)
-def diagonal(at: GraphLowering, source: fx.Node, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
-    tensor = at.tensor(source)
+def diagonal(ctx: EntryContext, source: Operand, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
+    tensor = source.placed()
     a, b = first % tensor.rank(), second % tensor.rank()
     others = [axis for axis in range(tensor.rank()) if axis not in (a, b)]
     matrices = tensor.dimShuffle([*others, a, b])
     rows, columns = matrices.dim(len(others)), matrices.dim(len(others) + 1)
     flat = matrices.flatten(len(others), len(others) + 2)
     begin = offset if offset >= 0 else -offset * columns
-    count = at.shape[-1]
+    count = ctx.shape[-1]
     if not count or rows * columns == 0:
         return flat.slice(0, 0, len(others))
     return every(flat, begin, begin + (count - 1) * (columns + 1) + 1, columns + 1, len(others))
@@ -154,20 +153,20 @@ def diagonal(at: GraphLowering, source: fx.Node, offset: int = 0, first: int = 0
 
 
 @lowers(aten.flip.default)
-def flipped(at: GraphLowering, source: fx.Node, dims: list[int]) -> Any:
-    axes = [dim % max(len(at.shape), 1) for dim in dims] if at.shape else []
+def flipped(ctx: EntryContext, source: Operand, dims: list[int]) -> Any:
+    axes = [dim % max(len(ctx.shape), 1) for dim in dims] if ctx.shape else []
 
     def turn(tensor: Tensor) -> Tensor:
         for axis in axes:
             tensor = tensor.reverse(axis)
         return tensor
 
-    return at.view(source, turn, turn)
+    return source.view(turn, turn)
 
 
 @lowers(aten.roll.default)
-def rolled(at: GraphLowering, source: fx.Node, shifts: list[int], dims: list[int] = []) -> Any:  # noqa: B006 (PyTorch's)
-    shape = at.shape
+def rolled(ctx: EntryContext, source: Operand, shifts: list[int], dims: list[int] = []) -> Any:  # noqa: B006 (PyTorch's)
+    shape = ctx.shape
 
     def turn(tensor: Tensor, sign: int) -> Tensor:
         whole = tensor.flatten() if not dims else tensor
@@ -179,26 +178,26 @@ def rolled(at: GraphLowering, source: fx.Node, shifts: list[int], dims: list[int
                 whole = concat(pieces, axis % whole.rank())
         return whole.reshape(shape)
 
-    return at.view(source, lambda tensor: turn(tensor, 1), lambda tensor: turn(tensor, -1))
+    return source.view(lambda tensor: turn(tensor, 1), lambda tensor: turn(tensor, -1))
 
 
 @lowers(aten.pixel_shuffle.default)
-def pixel_shuffled(at: GraphLowering, source: fx.Node, factor: int) -> Tensor:
-    *batch, channels, height, width = at.shape_of(source)
-    tensor = at.tensor(source).reshape([math.prod(batch), channels // factor**2, factor, factor, height, width])
-    return tensor.dimShuffle([0, 1, 4, 2, 5, 3]).reshape(at.shape)
+def pixel_shuffled(ctx: EntryContext, source: Operand, factor: int) -> Tensor:
+    *batch, channels, height, width = source.shape
+    tensor = source.placed().reshape([math.prod(batch), channels // factor**2, factor, factor, height, width])
+    return tensor.dimShuffle([0, 1, 4, 2, 5, 3]).reshape(ctx.shape)
 
 
 @lowers(aten.pixel_unshuffle.default)
-def pixel_unshuffled(at: GraphLowering, source: fx.Node, factor: int) -> Tensor:
-    *batch, channels, height, width = at.shape_of(source)
-    tensor = at.tensor(source).reshape([math.prod(batch), channels, height // factor, factor, width // factor, factor])
-    return tensor.dimShuffle([0, 1, 3, 5, 2, 4]).reshape(at.shape)
+def pixel_unshuffled(ctx: EntryContext, source: Operand, factor: int) -> Tensor:
+    *batch, channels, height, width = source.shape
+    tensor = source.placed().reshape([math.prod(batch), channels, height // factor, factor, width // factor, factor])
+    return tensor.dimShuffle([0, 1, 3, 5, 2, 4]).reshape(ctx.shape)
 
 
 @lowers(aten.repeat.default)
-def repeated(at: GraphLowering, source: fx.Node, repeats: list[int]) -> Tensor:
-    tensor = at.tensor(source)
+def repeated(ctx: EntryContext, source: Operand, repeats: list[int]) -> Tensor:
+    tensor = source.placed()
     tensor = tensor.reshape([1] * (len(repeats) - tensor.rank()) + tensor.shape())
     for axis, times in enumerate(repeats):
         tensor = tensor.broadcast(times, axis) if times else tensor.slice(0, 0, axis)
@@ -206,13 +205,13 @@ def repeated(at: GraphLowering, source: fx.Node, repeats: list[int]) -> Tensor:
 
 
 @lowers(aten.unfold.default)
-def windows(at: GraphLowering, source: fx.Node, dim: int, size: int, step: int) -> Tensor:
+def windows(ctx: EntryContext, source: Operand, dim: int, size: int, step: int) -> Tensor:
     """Windows of a dimension, which overlap where `step` is less than their size: views of the same elements."""
-    tensor = at.tensor(source)
+    tensor = source.placed()
     if not tensor.rank():
         return tensor.reshape([1]) if size else tensor.reshape([1]).slice(0, 0)
     axis = dim % tensor.rank()
-    count = at.shape[axis]
+    count = ctx.shape[axis]
     parts = [every(tensor, place, place + (count - 1) * step + 1, step, axis) for place in range(size)]
     return (
         concat([part.expand([part.rank()]) for part in parts], tensor.rank())
@@ -222,14 +221,14 @@ def windows(at: GraphLowering, source: fx.Node, dim: int, size: int, step: int) 
 
 
 @lowers(aten.as_strided.default)
-def strided(at: GraphLowering, source: fx.Node, size: list[int], stride: list[int], offset: int | None = None) -> Tensor:
+def strided(ctx: EntryContext, source: Operand, size: list[int], stride: list[int], offset: int | None = None) -> Tensor:
     """Elements of a tensor whose elements lie one behind the other, as those of a contiguous one of PyTorch do."""
-    value = source.meta["val"]
+    value = source.like
     if not value.is_contiguous() or value.storage_offset():
         raise UnsupportedOperation(
             "as_strided of a tensor that is not contiguous; take slices, permute and view, or call contiguous()"
         )
-    return elements_at(at.tensor(source), strided_places(size, stride, offset or 0))
+    return elements_at(source.placed(), strided_places(size, stride, offset or 0))
 
 
 def strided_places(size: list[int], stride: list[int], offset: int) -> npt.NDArray[np.int64]:
@@ -255,16 +254,16 @@ def elements_at(tensor: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
 # tensors of the type of a result
 
 
-def typed(at: GraphLowering, source: fx.Node) -> Tensor:
-    """The tensor of a node, as one of the type of this operation's result."""
-    tensor = at.tensor(source)
-    return tensor if tensor.elementType() is at.type else popops.cast(at.graph, tensor, at.type, at.program, at.name)
+def typed(ctx: EntryContext, source: Operand) -> Tensor:
+    """The tensor of an operand, as one of the type of this operation's result."""
+    tensor = source.placed()
+    return tensor if tensor.elementType() is ctx.type else popops.cast(ctx.graph, tensor, ctx.type, ctx.program, ctx.name)
 
 
-def number(at: GraphLowering, value: float, shape: list[int], type: ElementType | None = None) -> Tensor:
+def number(ctx: EntryContext, value: float, shape: list[int], type: ElementType | None = None) -> Tensor:
     """A constant of one number: one element on one tile, seen in each place of a shape."""
-    type = type or at.type
+    type = type or ctx.type
     given = bool(value) if type is BOOL else float(value) if type in (FLOAT, HALF) else int(value)
-    constant = at.graph.addConstant(type, [1], given, at.name)
-    at.graph.setTileMapping(constant, 0)
+    constant = ctx.graph.addConstant(type, [1], given, ctx.name)
+    ctx.graph.setTileMapping(constant, 0)
     return broadcast(constant, shape) if shape else constant.reshape([])

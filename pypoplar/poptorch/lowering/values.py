@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Expr
@@ -56,13 +56,42 @@ class InputVariable:
 
 @frozen(eq=False)
 class Unplaced:
-    """A view of an input that has no tensor yet. `back` leads from a tensor of the view's shape to one of the input's."""
+    """An input that has no tensor yet, or a view of one.
+
+    `forth` leads from a tensor of its `source` to the view, `back` from a tensor of the view's shape to one of the source's.
+    """
 
     variable: InputVariable
-    back: tuple[Back, ...] = field(default=())
+    source: Unplaced | None = None
+    forth: Back | None = None
+    back: Back | None = None
+
+    def view(self, forth: Back, back: Back) -> Unplaced:
+        """A view of this one."""
+        return Unplaced(self.variable, self, forth, back)
 
     def place(self, tensor: Tensor) -> None:
         """Let a tensor of the view's shape be where the input lies."""
-        for step in reversed(self.back):
-            tensor = step(tensor)
+        view = self
+        while view.source is not None:
+            assert view.back is not None
+            tensor, view = view.back(tensor), view.source
         self.variable.tensor = tensor
+
+    def settled(self, known: dict[Unplaced, Tensor]) -> Tensor:
+        """The view of the input's tensor; `known` has those of views that are settled, and gets this one."""
+        if self not in known:
+            if self.source is None:
+                assert self.variable.tensor is not None
+                known[self] = self.variable.tensor
+            else:
+                assert self.forth is not None
+                known[self] = self.forth(self.source.settled(known))
+        return known[self]
+
+    def of(self, variable: InputVariable, known: dict[Unplaced, Unplaced]) -> Unplaced:
+        """The same view of another input; `known` has those that there are already."""
+        if self not in known:
+            source = None if self.source is None else self.source.of(variable, known)
+            known[self] = Unplaced(variable, source, self.forth, self.back)
+        return known[self]

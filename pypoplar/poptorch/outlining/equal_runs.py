@@ -14,7 +14,7 @@ from torch import fx
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poptorch.lowering.elements import ELEMENTS
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.walks.graph_walk import GraphWalk
 from pypoplar.poptorch.outlining.repeats import RepeatedStretch, repeats
 
 aten = torch.ops.aten
@@ -43,11 +43,11 @@ class EqualRuns:
 
 
 def equal_runs(
-    lowering: GraphLowering, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
+    walk: GraphWalk, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
 ) -> list[EqualRuns]:
     """All equal runs that are worth a threshold and wanted; no operation is in two."""
-    slots, read = _with_turns(lowering, operations), _Operands()
-    labels = _labels(lowering, slots, read)
+    slots, read = _with_turns(walk, operations), _Operands()
+    labels = _labels(walk, slots, read)
     before = np.concatenate(([0.0], np.cumsum([0.0 if node is None else worth_of(node) for node in slots]))).tolist()
     slot = {node: place for place, node in enumerate(slots) if node is not None}
     position = {slot[node]: place for place, node in enumerate(operations)}
@@ -63,9 +63,9 @@ def equal_runs(
     return [runs_of(stretch) for stretch in repeats(labels, before, threshold, found)]
 
 
-def _with_turns(lowering: GraphLowering, operations: Sequence[fx.Node]) -> list[fx.Node | None]:
+def _with_turns(walk: GraphWalk, operations: Sequence[fx.Node]) -> list[fx.Node | None]:
     """Operations, with None where they turn to another IPU: no run goes over it."""
-    ipus = [lowering.ipus.get(node, 0) for node in operations]
+    ipus = [walk.ipus.get(node, 0) for node in operations]
     slots: list[fx.Node | None] = []
     for node, ipu, before in zip(operations, ipus, [*ipus[:1], *ipus], strict=False):
         slots += [node] if ipu == before else [None, node]
@@ -122,9 +122,9 @@ class _Operands(dict[fx.Node, list[fx.Node]]):
         return found
 
 
-def _labels(lowering: GraphLowering, operations: Sequence[fx.Node | None], read: _Operands) -> Int64s:
+def _labels(walk: GraphWalk, operations: Sequence[fx.Node | None], read: _Operands) -> Int64s:
     """A number for each operation, equal for equal ones; those that nobody may repeat, and turns, have one of their own."""
-    labels = _Labels(lowering, read)
+    labels = _Labels(walk, read)
     return np.array([labels.of_turn() if node is None else labels.number(node) for node in operations], np.int64)
 
 
@@ -132,7 +132,7 @@ def _labels(lowering: GraphLowering, operations: Sequence[fx.Node | None], read:
 class _Labels:
     """Tells operations by all that decides how they are lowered, but for where their operands lie."""
 
-    lowering: GraphLowering
+    walk: GraphWalk
     read: _Operands
     _numbers: dict[Any, int] = field(factory=dict)
     _described: dict[fx.Node, Any] = field(factory=dict)
@@ -140,9 +140,8 @@ class _Labels:
     def number(self, node: fx.Node) -> int:
         """That of an operation."""
         label: Any = node
-        if _is_repeatable(self.lowering, node):
-            self.lowering.node = node
-            options = tuple(sorted(self.lowering.options.items()))
+        if _is_repeatable(self.walk, node):
+            options = tuple(sorted(self.walk.context(node).options.items()))
             label = self._used(node, DEPTH_SEEN), self._made(node, DEPTH_SEEN), options
         return self._numbers.setdefault(label, len(self._numbers))
 
@@ -153,7 +152,7 @@ class _Labels:
     def _described_as(self, node: fx.Node) -> int:
         """An operation with the shapes and types of what it reads and gives, and its IPU."""
         if node not in self._described:
-            where = node.meta.get("pass"), self.lowering.ipus.get(node)
+            where = node.meta.get("pass"), self.walk.ipus.get(node)
             described = str(node.target), _plain((node.args, node.kwargs)), _plain(node.meta.get("val")), where
             self._described[node] = self._numbers.setdefault(described, len(self._numbers))
         return self._described[node]
@@ -170,15 +169,15 @@ class _Labels:
         return (described, tuple(self._made(one, further - 1) for one in self.read[node])) if further else described
 
 
-def _is_repeatable(lowering: GraphLowering, node: fx.Node) -> bool:
+def _is_repeatable(walk: GraphWalk, node: fx.Node) -> bool:
     """Whether an operation does the same again: it draws no numbers, talks to no host, and is no mark of a loop or an IPU.
 
     What a function draws would depend on where its tensors lie among others, and is not yet proved to be what is drawn without it.
     """
-    if node is lowering.first_gradient or draws(node):
+    if node is walk.model.first_gradient or draws(node):
         return False
     if node.target is operator.getitem:
-        return isinstance(node.args[0], fx.Node) and _is_repeatable(lowering, node.args[0])
+        return isinstance(node.args[0], fx.Node) and _is_repeatable(walk, node.args[0])
     known = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
     several = pytree.tree_leaves(node.meta.get("val"))
     tensors = all(one is None or isinstance(one, torch.Tensor) for one in several)

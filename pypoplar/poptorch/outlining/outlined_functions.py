@@ -13,8 +13,10 @@ from torch import fx
 from pypoplar.called_names import name_in_call
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import name_of
 from pypoplar.poptorch.lowering.values import Constant, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.lowering.walks.function_walk import FunctionWalk, ReachesOutside, ValuesInside
+from pypoplar.poptorch.lowering.walks.graph_walk import GraphWalk
 from pypoplar.poptorch.outlining.call_copies import LayoutOfView, Twins, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws
 from pypoplar.poptorch.outlining.memory_order import are_in_turn, in_memory_order
@@ -45,68 +47,52 @@ class OutlinedRun:
     ordered: tuple[Tensor, ...]  # parameters that it puts together: a call's arguments have to lie in memory in their order
 
 
-class _ReachesOutside(Exception):
-    """An operation asks for a value that is neither its operand nor made in its run."""
-
-
-class _Inside(dict[fx.Node, Any]):
-    """What nodes stand for in a function."""
-
-    def __missing__(self, node: fx.Node) -> Any:
-        raise _ReachesOutside(node)
-
-
-def value_given(lowering: GraphLowering, node: fx.Node, first: fx.Node) -> Any:
+def value_given(walk: GraphWalk, node: fx.Node, first: fx.Node) -> Any:
     """What a node stands for outside of the run that begins with `first`, on its IPU: tensors, a constant, or an input without one.
 
     Results of several tensors that are on another IPU are None.
     """
-    value, now = lowering.values[node], lowering.node
+    value, asking = walk.values[node], walk.context(first)
     if isinstance(value, Pending) or (isinstance(value, Unplaced) and value.variable.tensor is not None):
-        lowering.node = node
-        value = lowering.tensor(node)
-    lowering.node = first
+        value = walk.context(node).tensor(node)
     if isinstance(value, Tensor):
-        value = lowering.here(node, value)
-    elif not isinstance(value, Constant | Unplaced) and lowering.ipus.get(node, lowering.ipu) != lowering.ipu:
-        value = None
-    lowering.node = now
+        return asking.here(node, value)
+    if not isinstance(value, Constant | Unplaced) and walk.ipus.get(node, asking.ipu) != asking.ipu:
+        return None
     return value
 
 
-def outlined_run(
-    lowering: GraphLowering, runs: EqualRuns, number: int, nodes: SequenceOf[fx.Node], wanted: set[int]
-) -> OutlinedRun | None:
+def outlined_run(walk: GraphWalk, runs: EqualRuns, number: int, nodes: SequenceOf[fx.Node], wanted: set[int]) -> OutlinedRun | None:
     """A run as a function; None if there is none for it. `wanted` are places whose values are used behind it."""
     given = runs.given[number]
-    values = [value_given(lowering, node, nodes[0]) for node in given]
+    values = [value_given(walk, node, nodes[0]) for node in given]
     if not all(isinstance(value, Unplaced) or (value is not None and consists_of_tensors(value)) for value in values):
         return None
     same = [all(other[place] is node for other in runs.given) for place, node in enumerate(given)]
-    arguments = _OwnArguments.of(lowering, given, values, same, name_of_run(nodes))
-    body = _body(lowering, nodes, arguments.inside, wanted)
+    arguments = _OwnArguments.of(walk, given, values, same, name_of_run(nodes))
+    body = _body(walk, nodes, arguments.inside, wanted)
     if body is None:
         return None
-    ordered = _ordered(arguments, nodes, body) if any(map(draws, lowering.joint.graph.nodes)) else ()
+    ordered = _ordered(arguments, nodes, body) if any(map(draws, walk.model.joint.graph.nodes)) else ()
     if ordered is None:
         return None
     for place, node in enumerate(given):
-        value = lowering.values[node]
+        value = walk.values[node]
         if isinstance(value, Unplaced) and (own := arguments.inputs.get(value.variable)) is not None and own.tensor is not None:
-            argument = placed_like(lowering, node, nodes[0], value.variable, own)
-            arguments.parameters[place] = FunctionParameter(arguments.inside[node], layouts(lowering.whole, argument), own)
+            argument = placed_like(walk, node, nodes[0], value.variable, own)
+            arguments.parameters[place] = FunctionParameter(arguments.inside[node], layouts(walk.model.graph, argument), own)
     constants = {place: value for place, value in body.results.items() if isinstance(value, Constant)}
     results = {place: value for place, value in body.results.items() if place not in constants}
-    function = lowering.whole.addFunction(body.program)
+    function = walk.model.graph.addFunction(body.program)
     return OutlinedRun(runs, number, function, arguments.parameters, results, body.views, constants, ordered)
 
 
-def placed_like(lowering: GraphLowering, node: fx.Node, first: fx.Node, variable: InputVariable, like: InputVariable) -> Any:
+def placed_like(walk: GraphWalk, node: fx.Node, first: fx.Node, variable: InputVariable, like: InputVariable) -> Any:
     """The tensor of a node that is a view of an input: placed as another, on the IPU of the run from `first` on."""
     if variable.tensor is None:
         assert like.tensor is not None
-        variable.tensor, variable.ipu = lowering.whole.clone(like.tensor, variable.name), lowering.ipus.get(first, 0)
-    return value_given(lowering, node, first)
+        variable.tensor, variable.ipu = walk.model.graph.clone(like.tensor, variable.name), walk.ipus.get(first, 0)
+    return value_given(walk, node, first)
 
 
 def name_of_run(nodes: SequenceOf[fx.Node]) -> str:
@@ -118,10 +104,10 @@ def name_of_run(nodes: SequenceOf[fx.Node]) -> str:
     return "/".join([*common, *first, nodes[0].meta["pass"].value, "outlined"])
 
 
-def names_in_call(lowering: GraphLowering, first: SequenceOf[fx.Node], nodes: SequenceOf[fx.Node]) -> dict[str, str]:
+def names_in_call(first: SequenceOf[fx.Node], nodes: SequenceOf[fx.Node]) -> dict[str, str]:
     """What names of the run that a function was made of stand for in another: what differs, without what both end in."""
     names: dict[str, str] = {}
-    pairs = [(lowering.name_of(there), lowering.name_of(here)) for there, here in zip(first, nodes, strict=True)]
+    pairs = [(name_of(there), name_of(here)) for there, here in zip(first, nodes, strict=True)]
     for there, here in pairs:
         parts, others = there.split("/"), here.split("/")
         while parts[1:] and others[1:] and parts[-1] == others[-1]:
@@ -135,38 +121,39 @@ def names_in_call(lowering: GraphLowering, first: SequenceOf[fx.Node], nodes: Se
 class _OwnArguments:
     """What a function has for the values that its run reads."""
 
-    inside: _Inside = field(factory=_Inside)
+    inside: ValuesInside = field(factory=ValuesInside)
     parameters: dict[int, FunctionParameter] = field(factory=dict)
     inputs: dict[InputVariable, InputVariable] = field(factory=dict)  # those without tensors, with the function's own
     twins: SequenceOf[tuple[Tensor, Tensor]] = ()  # tensors given, with the function's own, in the order of memory
 
     @staticmethod
     def of(
-        lowering: GraphLowering, given: SequenceOf[fx.Node], values: SequenceOf[Any], same: SequenceOf[bool], name: str
+        walk: GraphWalk, given: SequenceOf[fx.Node], values: SequenceOf[Any], same: SequenceOf[bool], name: str
     ) -> _OwnArguments:
         """Of values that are given; constants and those that are the `same` for all runs are read where they are."""
         own = _OwnArguments()
         copied = [not (one or isinstance(value, Constant | Unplaced)) for one, value in zip(same, values, strict=True)]
-        twins = Twins.of_values(lowering.whole, f"{name}/argument", compress(values, copied))
+        twins = Twins.of_values(walk.model.graph, f"{name}/argument", compress(values, copied))
         own.twins = list(twins.twins.values())
         for place, (node, value) in enumerate(zip(given, values, strict=True)):
-            seen = _views_to(lowering, node) if isinstance(value, Unplaced) else {node: value}
+            seen = _views_to(walk, node) if isinstance(value, Unplaced) else {node: value}
             own.inside.update(seen)
             if isinstance(value, Constant) or same[place]:
                 continue
             if isinstance(value, Unplaced):
                 variable = value.variable
                 twin = own.inputs.setdefault(variable, InputVariable(variable.name, variable.type, variable.shape))
-                own.inside.update({one: Unplaced(twin, view.back) for one, view in seen.items()})
+                known: dict[Unplaced, Unplaced] = {}
+                own.inside.update({one: view.of(twin, known) for one, view in seen.items()})
             else:
                 own.inside[node] = with_tensors(value, twins.of)
-                own.parameters[place] = FunctionParameter(own.inside[node], layouts(lowering.whole, value))
+                own.parameters[place] = FunctionParameter(own.inside[node], layouts(walk.model.graph, value))
         return own
 
 
-def _views_to(lowering: GraphLowering, node: fx.Node) -> dict[fx.Node, Unplaced]:
+def _views_to(walk: GraphWalk, node: fx.Node) -> dict[fx.Node, Unplaced]:
     """An input without a tensor and its views up to a node: once there is a tensor, each is made of the one before."""
-    values, found = lowering.values, [node]
+    values, found = walk.values, [node]
     while found[-1].op != "placeholder":
         found.append(next(one for one in found[-1].all_input_nodes if isinstance(values[one], Unplaced)))
     return {one: values[one] for one in reversed(found)}
@@ -181,22 +168,16 @@ class _Body:
     views: tuple[int, ...]
 
 
-def _body(lowering: GraphLowering, nodes: SequenceOf[fx.Node], inside: _Inside, wanted: set[int]) -> _Body | None:
+def _body(walk: GraphWalk, nodes: SequenceOf[fx.Node], inside: ValuesInside, wanted: set[int]) -> _Body | None:
     """Operations lowered with the values `inside`; None if they ask for others, or give what is not all tensors."""
-    outside = lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings
-    ipu = lowering.ipus.get(nodes[0], 0)
-    lowering.values, lowering.program = inside, Sequence(name=name_of_run(nodes))
-    lowering.ipus, lowering.copies = {**lowering.ipus, **dict.fromkeys(inside, ipu)}, {}
+    function = FunctionWalk.within(walk, inside, walk.ipus.get(nodes[0], 0), name_of_run(nodes))
     try:
         for node in nodes:
-            lowering.lower(node)
-        views, results = _results(lowering, nodes, wanted)
-        body = _Body(lowering.program, results, views)
-    except _ReachesOutside:
+            function.lower(node)
+        views, results = _results(function, nodes, wanted)
+    except ReachesOutside:
         return None
-    finally:
-        lowering.values, lowering.program, lowering.ipus, lowering.copies, lowering.drawings = outside
-    return body if all(map(consists_of_tensors, results.values())) else None
+    return _Body(function.program, results, views) if all(map(consists_of_tensors, results.values())) else None
 
 
 def _ordered(arguments: _OwnArguments, nodes: SequenceOf[fx.Node], body: _Body) -> tuple[Tensor, ...] | None:
@@ -228,7 +209,7 @@ def _variables(values: Iterable[Any]) -> set[int]:
     return {number for value in values for tensor in tensors_within(value) for number in tensor.variable_numbers()}
 
 
-def _results(lowering: GraphLowering, nodes: SequenceOf[fx.Node], wanted: set[int]) -> tuple[tuple[int, ...], dict[int, Any]]:
+def _results(walk: GraphWalk, nodes: SequenceOf[fx.Node], wanted: set[int]) -> tuple[tuple[int, ...], dict[int, Any]]:
     """Of the wanted places those that are views, made again outside, and the values of the others, and of what they view."""
     position = {node: place for place, node in enumerate(nodes)}
     views, results, asked = [], {}, set(wanted)
@@ -236,13 +217,12 @@ def _results(lowering: GraphLowering, nodes: SequenceOf[fx.Node], wanted: set[in
         node = nodes[place]
         if place not in asked:
             continue
-        if isinstance(lowering.values[node], Constant):
-            results[place] = lowering.values[node]
-        elif node in lowering.views_of_values:
+        if isinstance(walk.values[node], Constant):
+            results[place] = walk.values[node]
+        elif node in walk.model.views_of_values:
             views.append(place)
             asked |= {position[one] for one in node.all_input_nodes if one in position}
         else:
-            lowering.node = node
-            value = lowering.values[node]
-            results[place] = lowering.tensor(node) if isinstance(value, Pending) else value
+            value = walk.values[node]
+            results[place] = walk.context(node).tensor(node) if isinstance(value, Pending) else value
     return tuple(reversed(views)), results

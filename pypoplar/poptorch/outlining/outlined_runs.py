@@ -11,8 +11,8 @@ from torch import fx
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.integers.integer_ranges import range_of
-from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant, Unplaced
+from pypoplar.poptorch.lowering.walks.graph_walk import GraphWalk
 from pypoplar.poptorch.outlining.call_copies import Twins, add_copies, are_equal, bytes_of, layouts
 from pypoplar.poptorch.outlining.equal_runs import EqualRuns, draws, equal_runs, worth_of
 from pypoplar.poptorch.outlining.memory_order import are_in_turn
@@ -36,7 +36,7 @@ MOST_FUNCTIONS = 2  # of equal runs: the arguments of the first often lie otherw
 class Outlining:
     """The runs of a model that repeat, while it is lowered."""
 
-    lowering: GraphLowering
+    walk: GraphWalk
     operations: SequenceOf[fx.Node]
     needed: frozenset[fx.Node]  # what is asked for when all is lowered
     _draws: bool = False  # whether the model draws random numbers
@@ -46,33 +46,33 @@ class Outlining:
 
     @staticmethod
     def of(
-        lowering: GraphLowering, operations: SequenceOf[fx.Node], needed: frozenset[fx.Node], threshold: float, *, prunes: bool
+        walk: GraphWalk, operations: SequenceOf[fx.Node], needed: frozenset[fx.Node], threshold: float, *, prunes: bool
     ) -> Outlining:
         """The equal runs that are worth a threshold; if it `prunes`, without those whose copies take too much."""
-        outlining = Outlining(lowering, operations, needed, any(map(draws, operations)))
-        for runs in equal_runs(lowering, operations, threshold, outlining._is_cheap if prunes else lambda runs: True):
+        outlining = Outlining(walk, operations, needed, any(map(draws, operations)))
+        for runs in equal_runs(walk, operations, threshold, outlining._is_cheap if prunes else lambda runs: True):
             outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
         return outlining
 
-    def lower(self, position: int) -> int:
+    def lower(self, walk: GraphWalk, position: int) -> int:
         """Lower the run that begins at a position as a call of a function; how many operations that are, 0 if there is none."""
         runs, number = self._runs.get(position, (None, 0))
         if runs is None or runs in self._refused or (self._draws and self._brings(runs, number)):
             return 0
         functions = self._functions.setdefault(runs, [])
         for outlined in reversed(functions):
-            if (arguments := self._arguments(outlined, number)) is not None:
-                return self._call(outlined, number, arguments)
+            if (arguments := self._arguments(walk, outlined, number)) is not None:
+                return self._call(walk, outlined, number, arguments)
         if len(functions) == MOST_FUNCTIONS or number == len(runs.starts) - 1:
             return 0
-        made = outlined_run(self.lowering, runs, number, self._nodes(runs, number), self._wanted(runs))
+        made = outlined_run(walk, runs, number, self._nodes(runs, number), self._wanted(runs))
         if made is None:
             self._refused.add(runs)
             return 0
         functions.append(made)
-        arguments = self._arguments(made, number)
+        arguments = self._arguments(walk, made, number)
         assert arguments is not None, "a function takes the arguments of the run that it was made of"
-        return self._call(made, number, arguments)
+        return self._call(walk, made, number, arguments)
 
     # what is known of runs before
 
@@ -94,10 +94,10 @@ class Outlining:
     def _is_cheap(self, runs: EqualRuns) -> bool:
         """Whether the copies of a call would take little of what a run takes."""
         nodes = self._nodes(runs, 0)
-        target = self.lowering.parts[self.lowering.ipus.get(nodes[0], 0)].getTarget()
+        target = self.walk.model.parts[self.walk.ipus.get(nodes[0], 0)].getTarget()
         given = [node for place, node in enumerate(runs.given[0]) if any(other[place] is not node for other in runs.given)]
         results = [nodes[place] for place in self._wanted(runs) if worth_of(nodes[place]) > 0]
-        halves = any(self.lowering.type_of(node) is HALF for node in nodes)
+        halves = any(self.walk.context(node).type is HALF for node in nodes)
         copies = sum(cycles_of_copies(target, values) for values in (given, results))
         return copies <= MOST_SHARE * cycles_of_run(target, nodes, HALF if halves else FLOAT)
 
@@ -107,56 +107,56 @@ class Outlining:
         For a function it would come before all that the run makes, else where it is read, and so lie elsewhere in memory: on the
         order there, numbers that are drawn for what is put together of both depend.
         """
-        lowering, first = self.lowering, self._nodes(runs, number)[0]
-        ipu = lowering.ipus.get(first, 0)
-        far = [node for node in runs.given[number] if lowering.ipus.get(node, ipu) != ipu]
-        return any((node, ipu) not in lowering.copies and not isinstance(lowering.values[node], Constant) for node in far)
+        walk, first = self.walk, self._nodes(runs, number)[0]
+        ipu = walk.ipus.get(first, 0)
+        far = [node for node in runs.given[number] if walk.ipus.get(node, ipu) != ipu]
+        return any((node, ipu) not in walk.copies and not isinstance(walk.values[node], Constant) for node in far)
 
     # calls
 
-    def _arguments(self, outlined: OutlinedRun, number: int) -> dict[int, Any] | None:
+    def _arguments(self, walk: GraphWalk, outlined: OutlinedRun, number: int) -> dict[int, Any] | None:
         """What a run gives the function; None if it is not like what the function was made for, or lies otherwise."""
-        lowering, runs = self.lowering, outlined.runs
+        runs = outlined.runs
         first = self._nodes(runs, number)[0]
         given, others = runs.given[number], runs.given[outlined.number]
         for place, (node, other) in enumerate(zip(given, others, strict=True)):
-            if range_of(lowering, node) != range_of(lowering, other):
+            if range_of(walk, node) != range_of(walk, other):
                 return None
             if place in outlined.parameters or node is other:
                 continue
-            if not _is_same(value_given(lowering, node, first), value_given(lowering, other, first)):
+            if not _is_same(value_given(walk, node, first), value_given(walk, other, first)):
                 return None
         arguments = {}
         for place, parameter in outlined.parameters.items():
-            value = value_given(lowering, given[place], first)
+            value = value_given(walk, given[place], first)
             if isinstance(value, Unplaced):
                 if parameter.variable is None:
                     return None
-                value = placed_like(lowering, given[place], first, value.variable, parameter.variable)
+                value = placed_like(walk, given[place], first, value.variable, parameter.variable)
             if beside_tensors(value) != beside_tensors(parameter.value) or isinstance(value, Constant):
                 return None
-            if not are_equal(layouts(lowering.whole, value), parameter.layouts):
+            if not are_equal(layouts(walk.model.graph, value), parameter.layouts):
                 return None
             arguments[place] = value
         return arguments if _are_apart(outlined, arguments) and _are_in_order(outlined, arguments) else None
 
-    def _call(self, outlined: OutlinedRun, number: int, arguments: dict[int, Any]) -> int:
+    def _call(self, walk: GraphWalk, outlined: OutlinedRun, number: int, arguments: dict[int, Any]) -> int:
         """Copies of arguments, the call, and copies of results; how many operations that are."""
-        lowering, nodes = self.lowering, self._nodes(outlined.runs, number)
-        lowering.node, name = nodes[0], name_of_run(nodes)
+        nodes = self._nodes(outlined.runs, number)
+        walk.model.last, name = nodes[0], name_of_run(nodes)
         copies = [(source, target) for target, source in _copies(outlined, arguments).values()]
-        add_copies(lowering.whole, lowering.program, copies, f"{name}/arguments")
-        kept = Twins.of_values(lowering.whole, f"{name}/result", outlined.results.values())
+        add_copies(walk.model.graph, walk.program, copies, f"{name}/arguments")
+        kept = Twins.of_values(walk.model.graph, f"{name}/result", outlined.results.values())
         for place, result in outlined.results.items():
-            lowering.values[nodes[place]] = with_tensors(result, kept.of)
+            walk.values[nodes[place]] = with_tensors(result, kept.of)
         results = list(kept.twins.values())
         note = f"copies {bytes_of(copies):,} B of arguments and {bytes_of(results):,} B of results"
-        names = names_in_call(lowering, self._nodes(outlined.runs, outlined.number), nodes)
-        lowering.program.add(Call(outlined.function, name=name, names=names, note=note))
-        add_copies(lowering.whole, lowering.program, results, f"{name}/results")
-        lowering.values.update({nodes[place]: constant for place, constant in outlined.constants.items()})
+        names = names_in_call(self._nodes(outlined.runs, outlined.number), nodes)
+        walk.program.add(Call(outlined.function, name=name, names=names, note=note))
+        add_copies(walk.model.graph, walk.program, results, f"{name}/results")
+        walk.values.update({nodes[place]: constant for place, constant in outlined.constants.items()})
         for place in outlined.views:
-            lowering.lower(nodes[place])
+            walk.lower(nodes[place])
         return len(nodes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
@@ -11,9 +11,7 @@ from attrs import frozen
 from torch import fx
 
 from pypoplar.poptorch.lowering.values import Constant
-
-if TYPE_CHECKING:
-    from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
 
 aten = torch.ops.aten
 MOST_STEPS = 24  # operations that are followed
@@ -63,18 +61,18 @@ DTYPES = {
 }
 
 
-def range_of(at: GraphLowering, node: fx.Node, steps: int = MOST_STEPS) -> IntegerRange:
+def range_of(walk: WalkValues, node: fx.Node, steps: int = MOST_STEPS) -> IntegerRange:
     """The range of a node's elements: that of its type, or less."""
     of_type = DTYPES.get(_first(node.meta["val"]).dtype, DTYPES[torch.int64])
     found = of_type
-    value = at.values.get(node)
-    if node in at.ranges:
-        found = IntegerRange(*at.ranges[node])
+    value = walk.values.get(node)
+    if node in walk.model.ranges:
+        found = IntegerRange(*walk.model.ranges[node])
     elif isinstance(value, Constant) and value.array.size and value.array.dtype.kind in "biu":
         found = IntegerRange(int(value.array.min()), int(value.array.max()))
     elif steps and node.target in RULES:
         given = pytree.tree_map(
-            lambda leaf: _operand(at, leaf, steps - 1), (node.args, node.kwargs), is_leaf=lambda leaf: isinstance(leaf, fx.Node)
+            lambda leaf: _operand(walk, leaf, steps - 1), (node.args, node.kwargs), is_leaf=lambda leaf: isinstance(leaf, fx.Node)
         )
         found = RULES[node.target](*given[0], **given[1]) or of_type
     return found if of_type.holds(found) else of_type
@@ -84,12 +82,12 @@ def _first(value: Any) -> Any:
     return next(one for one in value if one is not None) if isinstance(value, list | tuple) else value
 
 
-def _operand(at: GraphLowering, given: Any, steps: int) -> Any:
+def _operand(walk: WalkValues, given: Any, steps: int) -> Any:
     """The range of an operand, of integers, or None; a number where it is one."""
     if not isinstance(given, fx.Node):
         return given
     dtype = _first(given.meta["val"]).dtype
-    return range_of(at, given, steps) if dtype in DTYPES else None
+    return range_of(walk, given, steps) if dtype in DTYPES else None
 
 
 def _as_range(given: Any) -> IntegerRange | None:

@@ -10,12 +10,11 @@ from math import prod
 from typing import Any
 
 import torch
-from torch import fx
 
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poptorch.lowering.integers.integer_ranges import DTYPES, IntegerRange, range_of
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.integers.integer_ranges import DTYPES, IntegerRange
 from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.program import Execute
 from pypoplar.types import INT
@@ -23,28 +22,28 @@ from pypoplar.types import INT
 Combined = Callable[[IntegerRange, int], IntegerRange]
 
 
-def is_wide(at: GraphLowering, input: fx.Node, count: int, combined: Combined) -> bool:
-    """Whether this operation, which combines up to so many elements of a node, has int64 results that may leave 32 bits."""
-    if at.node.meta["val"].dtype is not torch.int64:
+def is_wide(ctx: EntryContext, input: Operand, count: int, combined: Combined) -> bool:
+    """Whether this operation, which combines up to so many elements of an operand, has int64 results that may leave 32 bits."""
+    if ctx.likes[0].dtype is not torch.int64:
         return False
-    return not DTYPES[torch.int32].holds(combined(range_of(at, input), count))
+    return not DTYPES[torch.int32].holds(combined(input.range, count))
 
 
-def narrowed(at: GraphLowering, wide: Tensor) -> Tensor:
+def narrowed(ctx: EntryContext, wide: Tensor) -> Tensor:
     """LONGLONGs as INT; the run ends with an error that has the operation's line if one does not fit."""
-    graph = at.graph
+    graph = ctx.graph
     graph.addCodelets(codelet_module("poptorch_integers.py"))
     source = wide.flatten()
-    result = graph.addVariable(INT, source.shape(), f"{at.name}/narrowed")
+    result = graph.addVariable(INT, source.shape(), f"{ctx.name}/narrowed")
     mapping = graph.getTileMapping(source)
-    checks = graph.addComputeSet(f"{at.name}/narrowed")
+    checks = graph.addComputeSet(f"{ctx.name}/narrowed")
     for tile, regions in enumerate(mapping):
         if regions:
             for region in regions:
                 graph.setTileMapping(result.slice(region.begin(), region.end()), tile)
             fields: dict[str, Any] = {"in": concat(source.slices(regions)), "out": concat(result.slices(regions))}
             graph.setTileMapping(graph.addVertex(checks, "poptorch::NarrowChecked", fields), tile)
-    at.program.add(Execute(checks))
+    ctx.program.add(Execute(checks))
     return result.reshape(wide.shape())
 
 

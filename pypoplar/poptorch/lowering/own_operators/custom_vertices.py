@@ -6,27 +6,26 @@ import json
 from typing import Any
 
 import torch
-from torch import fx
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 
 
-def _checked(at: GraphLowering, what: str, results: Any, optional: bool) -> list[Tensor]:
+def _checked(ctx: EntryContext, what: str, results: Any, optional: bool) -> list[Tensor]:
     """The tensors that a user's function gave, of the shapes and types that it promised."""
     listed = list(results) if isinstance(results, list | tuple) else [results]
-    values = at.node.meta["val"]
+    values = ctx.likes
     if len(listed) != len(values):
         raise TensorShapeError(f"{what} gives {len(values)} tensors, got {len(listed)}")
     checked: list[Tensor] = []
-    for number, (got, value, type) in enumerate(zip(listed, values, at.types, strict=True)):
+    for number, (got, value, type) in enumerate(zip(listed, values, ctx.types, strict=True)):
         shape = list(value.shape)
         if got is None and optional:
-            zeros = at.graph.addConstant(type, shape, 0, at.name)
-            at.graph.setTileMapping(zeros, 0)
+            zeros = ctx.graph.addConstant(type, shape, 0, ctx.name)
+            ctx.graph.setTileMapping(zeros, 0)
             checked.append(zeros)
             continue
         if not isinstance(got, Tensor):
@@ -39,23 +38,23 @@ def _checked(at: GraphLowering, what: str, results: Any, optional: bool) -> list
     return checked
 
 
-def _tensors(at: GraphLowering, nodes: list[fx.Node]) -> list[Tensor]:
-    return [at.tensor(node) for node in nodes]
+def _tensors(ctx: EntryContext, operands: list[Operand]) -> list[Tensor]:
+    return [operand.placed() for operand in operands]
 
 
 @lowers(torch.ops.poptorch.custom_operation.default)
-def custom_operation(at: GraphLowering, inputs: list[fx.Node], key: str, outputs: str, attributes: str) -> list[Tensor]:
+def custom_operation(ctx: EntryContext, inputs: list[Operand], key: str, outputs: str, attributes: str) -> list[Tensor]:
     operator = operators.custom_operator(key)
-    results = operator.forward(at.graph, _tensors(at, inputs), json.loads(attributes), at.program, at.name)
-    return _checked(at, f"the operator {key!r}", results, optional=False)
+    results = operator.forward(ctx.graph, _tensors(ctx, inputs), json.loads(attributes), ctx.program, ctx.name)
+    return _checked(ctx, f"the operator {key!r}", results, optional=False)
 
 
 @lowers(torch.ops.poptorch.custom_operation_backward.default)
 def custom_operation_backward(
-    at: GraphLowering, gradients: list[fx.Node], inputs: list[fx.Node], outputs: list[fx.Node], key: str, attributes: str
+    ctx: EntryContext, gradients: list[Operand], inputs: list[Operand], outputs: list[Operand], key: str, attributes: str
 ) -> list[Tensor]:
     operator = operators.custom_operator(key)
     assert operator.gradient is not None, "autograd has asked"
-    tensors = [_tensors(at, nodes) for nodes in (gradients, inputs, outputs)]
-    results = operator.gradient(at.graph, *tensors, json.loads(attributes), at.program, at.name)
-    return _checked(at, f"the gradient of the operator {key!r}", results, optional=True)
+    tensors = [_tensors(ctx, operands) for operands in (gradients, inputs, outputs)]
+    results = operator.gradient(ctx.graph, *tensors, json.loads(attributes), ctx.program, ctx.name)
+    return _checked(ctx, f"the gradient of the operator {key!r}", results, optional=True)

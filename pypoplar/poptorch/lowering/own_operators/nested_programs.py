@@ -2,54 +2,77 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import torch
-from attrs import define
+from attrs import define, field
 from torch import fx
 
 from pypoplar import popops, poputil
 from pypoplar.errors import MissingFeature
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
-from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.poptorch.lowering.values import Pending
+from pypoplar.poptorch.lowering.entry_context import EntryContext
+from pypoplar.poptorch.lowering.lowering_table import lowers_from
+from pypoplar.poptorch.lowering.walks.graph_walk import Course, GraphWalk, from_line_of
 from pypoplar.program import Copy, If, Repeat, Sequence
 
 SEED_STEP = 0x9E3779B9  # between the seeds of a loop's rounds
+own = torch.ops.poptorch
 
 
 @define(eq=False)
-class NestedProgram:
-    """A body that is being lowered: the mark at which it begins, and what is taken up again behind it."""
+class NestedWalk(GraphWalk):
+    """A walk from a mark of the graph on, with values of the walk around it and a program of its own."""
 
-    start: fx.Node
-    outside: Sequence
-    copies: dict[tuple[fx.Node, int], Tensor]
-    drawings: int
-    carried: list[Tensor]  # what a round of a loop finds and leaves, and what bodies of a choice give
+    outer: GraphWalk = field(kw_only=True)
+    start: fx.Node = field(kw_only=True)  # the mark
+    carried: list[Tensor] = field(kw_only=True)  # what a round of a loop finds and leaves, and what bodies of a choice give
 
     @classmethod
-    def begin(cls, at: GraphLowering, carried: list[Tensor]) -> NestedProgram:
-        """Let operations from here on go into a new program. What is known of values before is computed first."""
-        node = at.node
-        for waiting in [one for one, value in at.values.items() if isinstance(value, Pending)]:
-            at.node = waiting
-            at.values[waiting] = at.compute(at.values[waiting])
-        at.node = node
-        nested = cls(node, at.program, dict(at.copies), at.drawings, carried)
-        at.program = Sequence()
-        return nested
+    def begun(cls, outer: GraphWalk, start: fx.Node, carried: list[Tensor]) -> Self:
+        """The walk behind a mark. What is known of values before is computed first."""
+        outer.compute_pending()
+        given = outer.model, Sequence(), outer.values, outer.ipus, dict(outer.copies), outer.drawings
+        return cls(*given, outer=outer, start=start, carried=carried)
 
-    def end(self, at: GraphLowering, call: str) -> Sequence:
-        """The program of the body; operations go where they went before."""
-        _check_kept(self.start, at.node, call)
-        inner, at.program, at.copies = at.program, self.outside, self.copies
-        return inner
+    def end(self, mark: fx.Node, call: str) -> Sequence:
+        """The program of the body, which ends at another mark."""
+        _check_kept(self.start, mark, call)
+        self.outer.drawings = self.drawings
+        return self.program
 
-    def left_open(self) -> MissingFeature:
-        """What to raise where none of a body's results is used, and so no mark ends it, but something else of it is."""
+    def results(self, mark: fx.Node) -> list[Tensor]:
+        """What is carried, which is on the IPU where the body began."""
+        for node in (mark, *mark.users):
+            self.ipus[node] = self.ipus[self.start]
+        return self.carried
+
+    def ended(self) -> None:
+        """None of the results of a body is used, and so no mark ends it, but something else of it is."""
         origin = self.start.meta.get("origin")
-        return MissingFeature(f"poptorch.for_loop: what its body computes is used outside: return it ({origin})")
+        raise MissingFeature(f"poptorch.for_loop: what its body computes is used outside: return it ({origin})")
+
+
+@define(eq=False)
+class LoopBody(NestedWalk):
+    """The walk through what a loop repeats."""
+
+    ENDS = (own.end_for_loop.default,)
+
+
+@define(eq=False)
+class ThenBranch(NestedWalk):
+    """The walk through what a choice does if its condition is true."""
+
+    ENDS = (own.start_else_block.default,)
+
+
+@define(eq=False)
+class ElseBranch(NestedWalk):
+    """The walk through what a choice does else."""
+
+    ENDS = (own.end_if_block.default,)
 
 
 def _check_kept(start: fx.Node, end: fx.Node, call: str) -> None:
@@ -58,87 +81,111 @@ def _check_kept(start: fx.Node, end: fx.Node, call: str) -> None:
     while node is not end:
         within.add(node)
         node = node.next
-    if start.target is torch.ops.poptorch.start_if_block.default:  # the condition itself is asked for behind its bodies
+    if start.target is own.start_if_block.default:  # the condition itself is asked for behind its bodies
         within -= set(start.users)
     for node in within - {end}:
         if any(user not in within for user in node.users):
             raise MissingFeature(f"poptorch.{call}: {node.meta.get('origin')} in its body is used outside: return it")
 
 
-def _tensors(at: GraphLowering, nodes: list[fx.Node]) -> list[Tensor]:
-    return [at.tensor(node) for node in nodes]
+def _tensors(context: EntryContext, nodes: list[fx.Node]) -> list[Tensor]:
+    return [context.tensor(node) for node in nodes]
 
 
-def _apart(at: GraphLowering, sources: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
+def _apart(context: EntryContext, sources: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
     """Tensors that do not change while `kept` are written: copies of those that are parts of them."""
     numbers = {number for tensor in kept for number in tensor.variable_numbers()}
     return [
-        one if numbers.isdisjoint(one.variable_numbers()) else poputil.duplicate(at.graph, one, at.program, at.name)
+        one if numbers.isdisjoint(one.variable_numbers()) else poputil.duplicate(context.graph, one, context.program, context.name)
         for one in sources
     ]
 
 
-def _copied(at: GraphLowering, sources: list[Tensor], targets: list[Tensor]) -> None:
-    for source, target in zip(_apart(at, sources, targets), targets, strict=True):
-        at.program.add(Copy(source, target, name=at.name))
+def _copied(context: EntryContext, sources: list[Tensor], targets: list[Tensor]) -> None:
+    for source, target in zip(_apart(context, sources, targets), targets, strict=True):
+        context.program.add(Copy(source, target, name=context.name))
 
 
-def _carried(at: GraphLowering, given: list[Tensor]) -> list[Tensor]:
+def _carried(context: EntryContext, given: list[Tensor]) -> list[Tensor]:
     """New tensors with the elements of others."""
-    carried = [at.spread(one.shape(), one.elementType()) for one in given]
-    _copied(at, given, carried)
+    carried = [context.place(one.shape(), one.elementType()) for one in given]
+    _copied(context, given, carried)
     return carried
 
 
-def _results(at: GraphLowering, nested: NestedProgram) -> list[Tensor]:
-    """What a body that has been lowered carries, which is on the IPU where it began."""
-    for node in (at.node, *at.node.users):
-        at.ipus[node] = at.ipus[nested.start]
-    return nested.carried
+# each takes a walk from a mark to behind the one that ends what begins there
 
 
-@lowers(torch.ops.poptorch.start_for_loop.default)
-def start_loop(at: GraphLowering, inputs: list[fx.Node]) -> list[Tensor]:
-    carried = _carried(at, _tensors(at, inputs))
-    at.nested.append(NestedProgram.begin(at, carried))
-    return carried
+@lowers_from(own.start_for_loop.default, own.end_for_loop.default)
+def loop(walk: GraphWalk, course: Course, position: int) -> int:
+    start = course.operations[position]
+    body = from_line_of(start, lambda: _begin_loop(walk, start))
+    position = body.through(course, position + 1)
+    course.tell(position)
+    end = course.operations[position]
+    from_line_of(end, lambda: _end_loop(walk, body, end))
+    return position + 1
 
 
-@lowers(torch.ops.poptorch.end_for_loop.default)
-def end_loop(at: GraphLowering, outputs: list[fx.Node], inputs: list[fx.Node], count: int) -> list[Tensor]:
-    nested: NestedProgram = at.nested.pop()
-    _copied(at, _tensors(at, outputs), nested.carried)
-    draws = at.drawings > nested.drawings
+def _begin_loop(walk: GraphWalk, start: fx.Node) -> LoopBody:
+    (inputs,) = start.args
+    context = walk.context(start)
+    carried = _carried(context, _tensors(context, inputs))
+    walk.values[start] = carried
+    return LoopBody.begun(walk, start, carried)
+
+
+def _end_loop(walk: GraphWalk, body: LoopBody, end: fx.Node) -> None:
+    outputs, _, count = end.args
+    inside, outside = body.context(end), walk.context(end)
+    _copied(inside, _tensors(inside, outputs), body.carried)
+    draws = body.drawings > walk.drawings
     if draws:  # every round draws other numbers; behind the loop the seed is what it was
-        popops.addInPlace(at.graph, at.random_seed().slice(0, 1), SEED_STEP, at.program, at.name)
-    body = nested.end(at, "for_loop")
-    at.program.add(Repeat(count, body, name=at.name))
+        popops.addInPlace(inside.graph, inside.random_seed().slice(0, 1), SEED_STEP, inside.program, inside.name)
+    program = body.end(end, "for_loop")
+    outside.program.add(Repeat(count, program, name=outside.name))
     if draws:
-        popops.addInPlace(at.graph, at.random_seed().slice(0, 1), -SEED_STEP * count % 2**32, at.program, at.name)
-    return _results(at, nested)
+        back = -SEED_STEP * count % 2**32
+        popops.addInPlace(outside.graph, outside.random_seed().slice(0, 1), back, outside.program, outside.name)
+    walk.values[end] = body.results(end)
 
 
-@lowers(torch.ops.poptorch.start_if_block.default)
-def start_then(at: GraphLowering, condition: list[fx.Node]) -> list[Tensor]:
-    predicate = _tensors(at, condition)
-    at.nested.append(NestedProgram.begin(at, []))
-    return predicate
+@lowers_from(own.start_if_block.default, own.start_else_block.default, own.end_if_block.default)
+def choice(walk: GraphWalk, course: Course, position: int) -> int:
+    start = course.operations[position]
+    then = from_line_of(start, lambda: _begin_then(walk, start))
+    position = then.through(course, position + 1)
+    course.tell(position)
+    middle = course.operations[position]
+    otherwise = from_line_of(middle, lambda: _begin_else(walk, then, middle))
+    position = otherwise.through(course, position + 1)
+    course.tell(position)
+    end = course.operations[position]
+    from_line_of(end, lambda: _end_choice(walk, then, otherwise, end))
+    return position + 1
 
 
-@lowers(torch.ops.poptorch.start_else_block.default)
-def start_else(at: GraphLowering, outputs: list[fx.Node], condition: list[fx.Node]) -> list[Tensor]:
-    results = _carried(at, _tensors(at, outputs))
-    then = at.nested.pop().end(at, "cond")
-    at.nested.append(NestedProgram.begin(at, results))
-    at.thens.append(then)
-    return results
+def _begin_then(walk: GraphWalk, start: fx.Node) -> ThenBranch:
+    (condition,) = start.args
+    predicate = _tensors(walk.context(start), condition)
+    walk.values[start] = predicate
+    return ThenBranch.begun(walk, start, [])
 
 
-@lowers(torch.ops.poptorch.end_if_block.default)
-def end_choice(at: GraphLowering, outputs: list[fx.Node], others: list[fx.Node], condition: list[fx.Node]) -> list[Tensor]:
-    nested: NestedProgram = at.nested.pop()
-    _copied(at, _tensors(at, outputs), nested.carried)
-    otherwise = nested.end(at, "cond")
-    (predicate,) = _tensors(at, condition)
-    at.program.add(If(predicate.flatten()[0], at.thens.pop(), otherwise, name=at.name))
-    return _results(at, nested)
+def _begin_else(walk: GraphWalk, then: ThenBranch, middle: fx.Node) -> ElseBranch:
+    outputs, _ = middle.args
+    context = then.context(middle)
+    results = _carried(context, _tensors(context, outputs))
+    then.end(middle, "cond")
+    walk.values[middle] = results
+    return ElseBranch.begun(walk, middle, results)
+
+
+def _end_choice(walk: GraphWalk, then: ThenBranch, otherwise: ElseBranch, end: fx.Node) -> None:
+    outputs, _, condition = end.args
+    inside, outside = otherwise.context(end), walk.context(end)
+    _copied(inside, _tensors(inside, outputs), otherwise.carried)
+    program = otherwise.end(end, "cond")
+    (predicate,) = _tensors(outside, condition)
+    outside.program.add(If(predicate.flatten()[0], then.program, program, name=outside.name))
+    walk.values[end] = otherwise.results(end)

@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import torch
-from torch import fx
 
 from pypoplar import popops, poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.types import INT, UNSIGNED_INT
 
 
-def _offset(at: GraphLowering, start: fx.Node) -> Tensor:
+def _offset(ctx: EntryContext, start: Operand) -> Tensor:
     """The place where a slice begins, UNSIGNED_INT [1]."""
-    given = at.tensor(start).reshape([1])
+    given = start.placed().reshape([1])
     if given.elementType() is UNSIGNED_INT:
         return given
-    whole = given if given.elementType() is INT else popops.cast(at.graph, given, INT, at.program, at.name)
+    whole = given if given.elementType() is INT else popops.cast(ctx.graph, given, INT, ctx.program, ctx.name)
     return whole.reinterpret(UNSIGNED_INT)
 
 
 @lowers(torch.ops.poptorch.dynamic_slice.default)
-def dynamic_slice(at: GraphLowering, x: fx.Node, dim: int, start: fx.Node, size: int, step: int) -> Tensor:
-    shape = at.shape_of(x)
-    tensor = at.tensor(x, lambda: popops.createSliceableTensor(at.graph, at.type_of(x), shape, [dim], [size], 0, at.name))
-    whole = popops.dynamicSlice(at.graph, tensor, _offset(at, start), [dim], [size], at.program, at.name)
+def dynamic_slice(ctx: EntryContext, x: Operand, dim: int, start: Operand, size: int, step: int) -> Tensor:
+    shape = x.shape
+    tensor = x.placed(lambda: popops.createSliceableTensor(ctx.graph, x.type, shape, [dim], [size], 0, ctx.name))
+    whole = popops.dynamicSlice(ctx.graph, tensor, _offset(ctx, start), [dim], [size], ctx.program, ctx.name)
     return whole if step == 1 else whole.subSample(step, dim)
 
 
 @lowers(torch.ops.poptorch.dynamic_update.default)
-def dynamic_update(at: GraphLowering, x: fx.Node, source: fx.Node, dim: int, start: fx.Node, step: int) -> Tensor:
-    given, offset = at.tensor(source), _offset(at, start)
-    result = poputil.duplicate(at.graph, at.tensor(x), at.program, at.name)
+def dynamic_update(ctx: EntryContext, x: Operand, source: Operand, dim: int, start: Operand, step: int) -> Tensor:
+    given, offset = source.placed(), _offset(ctx, start)
+    result = poputil.duplicate(ctx.graph, x.placed(), ctx.program, ctx.name)
     if step == 1:
         sizes = [given.dim(dim)]
-        popops.dynamicUpdate(at.graph, result, given, offset, [dim], sizes, at.program, at.name)
+        popops.dynamicUpdate(ctx.graph, result, given, offset, [dim], sizes, ctx.program, ctx.name)
         return result
     for number in range(given.dim(dim)):
-        place = popops.add(at.graph, offset, number * step, at.program, at.name)
-        popops.dynamicUpdate(at.graph, result, given.slice(number, number + 1, dim), place, [dim], [1], at.program, at.name)
+        place = popops.add(ctx.graph, offset, number * step, ctx.program, ctx.name)
+        popops.dynamicUpdate(ctx.graph, result, given.slice(number, number + 1, dim), place, [dim], [1], ctx.program, ctx.name)
     return result

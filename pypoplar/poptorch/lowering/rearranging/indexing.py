@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Cast, Const, IsNaN, Max, NotEqual, Select, _1, _2, _3
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.rows import Combining, put_rows, row_numbers, taken_rows
 from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped
@@ -21,23 +20,23 @@ from pypoplar.poptorch.lowering.tensor_views import broadcast, number, typed
 from pypoplar.types import BOOL, FLOAT, INT
 
 aten = torch.ops.aten
-Indices = list[fx.Node | None]
+Indices = list[Operand | None]
 
 
 # elements along a dimension: a table of all elements, each a row
 
 
-def _element_numbers(at: GraphLowering, index: fx.Node, dim: int, shape: list[int]) -> Tensor:
+def _element_numbers(ctx: EntryContext, index: Operand, dim: int, shape: list[int]) -> Tensor:
     """The places, in a flattened tensor of a shape, that an index along a dimension means."""
     if not shape:
-        return row_numbers(at, [index], [1], [1])
-    axis, own = dim % len(shape), at.shape_of(index)
+        return row_numbers(ctx, [index], [1], [1])
+    axis, own = dim % len(shape), index.shape
     strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
     base = np.zeros(own, np.int64)
     for place, (size, stride) in enumerate(zip(own, strides, strict=True)):
         if place != axis:
             base += (np.arange(size) * stride).reshape([size if other == place else 1 for other in range(len(own))])
-    return row_numbers(at, [index], [shape[axis]], [strides[axis]], base)
+    return row_numbers(ctx, [index], [shape[axis]], [strides[axis]], base)
 
 
 def _column(tensor: Tensor) -> Tensor:
@@ -45,103 +44,103 @@ def _column(tensor: Tensor) -> Tensor:
 
 
 @lowers(aten.gather.default)
-def gather(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, *, sparse_grad: bool = False) -> Tensor:
-    tensor = at.tensor(input)
-    return taken_rows(at, _column(tensor), _element_numbers(at, index, dim, tensor.shape())).reshape(at.shape)
+def gather(ctx: EntryContext, input: Operand, dim: int, index: Operand, *, sparse_grad: bool = False) -> Tensor:
+    tensor = input.placed()
+    return taken_rows(ctx, _column(tensor), _element_numbers(ctx, index, dim, tensor.shape())).reshape(ctx.shape)
 
 
 @lowers(aten.take.default)
-def take(at: GraphLowering, input: fx.Node, index: fx.Node) -> Tensor:
-    tensor = at.tensor(input)
-    return taken_rows(at, _column(tensor), row_numbers(at, [index], [tensor.numElements()], [1])).reshape(at.shape)
+def take(ctx: EntryContext, input: Operand, index: Operand) -> Tensor:
+    tensor = input.placed()
+    return taken_rows(ctx, _column(tensor), row_numbers(ctx, [index], [tensor.numElements()], [1])).reshape(ctx.shape)
 
 
 @lowers(aten.put.default)
-def put_elements(at: GraphLowering, input: fx.Node, index: fx.Node, source: fx.Node, accumulate: bool = False) -> Tensor:
-    tensor = typed(at, input)
-    numbers = row_numbers(at, [index], [tensor.numElements()], [1])
+def put_elements(ctx: EntryContext, input: Operand, index: Operand, source: Operand, accumulate: bool = False) -> Tensor:
+    tensor = typed(ctx, input)
+    numbers = row_numbers(ctx, [index], [tensor.numElements()], [1])
     how = Combining.ADD if accumulate else Combining.REPLACE
-    return put_rows(at, _column(tensor), numbers, _column(typed(at, source)), how).reshape(at.shape)
+    return put_rows(ctx, _column(tensor), numbers, _column(typed(ctx, source)), how).reshape(ctx.shape)
 
 
-def _source_part(at: GraphLowering, source: Any, index: fx.Node) -> Tensor:
+def _source_part(ctx: EntryContext, source: Any, index: Operand) -> Tensor:
     """What goes to the places of an index: the part of a source that has the index' shape, or a number."""
-    shape = at.shape_of(index)
-    if not isinstance(source, fx.Node):
-        return number(at, source, shape)
-    tensor = typed(at, source)
+    shape = index.shape
+    if not isinstance(source, Operand):
+        return number(ctx, source, shape)
+    tensor = typed(ctx, source)
     for axis, size in enumerate(shape):
         tensor = tensor.slice(0, size, axis)
     return tensor
 
 
-def _scattered(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: Any, how: Combining) -> Tensor:
-    table = typed(at, input)
-    numbers = _element_numbers(at, index, dim, table.shape())
-    return put_rows(at, _column(table), numbers, _column(_source_part(at, source, index)), how).reshape(at.shape)
+def _scattered(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Any, how: Combining) -> Tensor:
+    table = typed(ctx, input)
+    numbers = _element_numbers(ctx, index, dim, table.shape())
+    return put_rows(ctx, _column(table), numbers, _column(_source_part(ctx, source, index)), how).reshape(ctx.shape)
 
 
 @lowers(aten.scatter.src, aten.scatter.value)
-def scatter(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: Any) -> Tensor:
-    return _scattered(at, input, dim, index, source, Combining.REPLACE)
+def scatter(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Any) -> Tensor:
+    return _scattered(ctx, input, dim, index, source, Combining.REPLACE)
 
 
 @lowers(aten.scatter_add.default)
-def scatter_add(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: fx.Node) -> Tensor:
-    return _scattered(at, input, dim, index, source, Combining.ADD)
+def scatter_add(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Operand) -> Tensor:
+    return _scattered(ctx, input, dim, index, source, Combining.ADD)
 
 
 @lowers(aten.scatter.reduce, aten.scatter.value_reduce)
-def scatter_combined(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: Any, *, reduce: str) -> Tensor:
-    return _scattered(at, input, dim, index, source, Combining.ADD if reduce == "add" else Combining.MULTIPLY)
+def scatter_combined(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Any, *, reduce: str) -> Tensor:
+    return _scattered(ctx, input, dim, index, source, Combining.ADD if reduce == "add" else Combining.MULTIPLY)
 
 
 @lowers(aten.scatter_reduce.two)
 def scatter_reduce(
-    at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: fx.Node, reduce: str, *, include_self: bool = True
+    ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Operand, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    table = typed(at, input)
-    numbers = _element_numbers(at, index, dim, table.shape())
-    rows = _column(_source_part(at, source, index))
-    return combined_rows(at, _column(table), numbers, rows, reduce, include_self).reshape(at.shape)
+    table = typed(ctx, input)
+    numbers = _element_numbers(ctx, index, dim, table.shape())
+    rows = _column(_source_part(ctx, source, index))
+    return combined_rows(ctx, _column(table), numbers, rows, reduce, include_self).reshape(ctx.shape)
 
 
-def combined_rows(at: GraphLowering, table: Tensor, numbers: Tensor, rows: Tensor, reduce: str, include: bool) -> Tensor:
+def combined_rows(ctx: EntryContext, table: Tensor, numbers: Tensor, rows: Tensor, reduce: str, include: bool) -> Tensor:
     """A table with rows combined into it: their sum, product, mean, largest or smallest, with what was there or without it."""
     type = table.elementType()
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise UnsupportedOperation(f"scatter: the reduction {reduce} is missing; there are sum, prod, mean, amax and amin")
     if reduce == "amin":
-        table, rows = mapped(at, -_1, table), mapped(at, -_1, rows)
+        table, rows = mapped(ctx, -_1, table), mapped(ctx, -_1, rows)
     if not include:
         lowest = -inf if type in FLOATS else -(2**31)
         start = {"prod": 1.0, "amax": lowest, "amin": lowest}.get(reduce, 0.0)
-        table = put_rows(at, table, numbers, number(at, start, rows.shape(), type), Combining.REPLACE)
+        table = put_rows(ctx, table, numbers, number(ctx, start, rows.shape(), type), Combining.REPLACE)
     if reduce != "mean":
         how = {"sum": Combining.ADD, "prod": Combining.MULTIPLY}.get(reduce, Combining.MAX)
         if how is Combining.MAX and type in FLOATS:
-            result = _largest_rows(at, table, numbers, rows)
+            result = _largest_rows(ctx, table, numbers, rows)
         else:
-            result = put_rows(at, table, numbers, rows, how)
-        return mapped(at, -_1, result) if reduce == "amin" else result
+            result = put_rows(ctx, table, numbers, rows, how)
+        return mapped(ctx, -_1, result) if reduce == "amin" else result
     worked = FLOAT if type in FLOATS else INT
-    total = put_rows(at, as_type(at, table, worked), numbers, as_type(at, rows, worked), Combining.ADD)
-    counts = number(at, 1 if include else 0, table.shape(), INT)
-    counts = put_rows(at, counts, numbers, number(at, 1, rows.shape(), INT), Combining.ADD)
+    total = put_rows(ctx, as_type(ctx, table, worked), numbers, as_type(ctx, rows, worked), Combining.ADD)
+    counts = number(ctx, 1 if include else 0, table.shape(), INT)
+    counts = put_rows(ctx, counts, numbers, number(ctx, 1, rows.shape(), INT), Combining.ADD)
     many = Max(_2, Const(1, INT))
     if worked is FLOAT:
-        return mapped(at, Cast(_1 / Cast(many, FLOAT), type), total, counts)
+        return mapped(ctx, Cast(_1 / Cast(many, FLOAT), type), total, counts)
     below = Select(Const(1, INT), Const(0, INT), popops.expr.And(_1 < Const(0, INT), NotEqual(_1 % many, Const(0, INT))))
-    return as_type(at, mapped(at, _1 / many - below, total, counts), type)
+    return as_type(ctx, mapped(ctx, _1 / many - below, total, counts), type)
 
 
-def _largest_rows(at: GraphLowering, table: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
+def _largest_rows(ctx: EntryContext, table: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
     """The largest of floats, and NaN where there is one among them, which the device's maximum leaves out: marks go beside them."""
-    marked = [concat([one, mapped(at, Cast(IsNaN(_1), one.elementType()), one)], 1) for one in (table, rows)]
-    both = put_rows(at, marked[0], numbers, marked[1], Combining.MAX)
+    marked = [concat([one, mapped(ctx, Cast(IsNaN(_1), one.elementType()), one)], 1) for one in (table, rows)]
+    both = put_rows(ctx, marked[0], numbers, marked[1], Combining.MAX)
     width = table.dim(1)
     lacking = NotEqual(_2, Const(0.0, table.elementType()))
-    return mapped(at, Select(Const(nan), _1, lacking), both.slice(0, width, 1), both.slice(width, 2 * width, 1))
+    return mapped(ctx, Select(Const(nan), _1, lacking), both.slice(0, width, 1), both.slice(width, 2 * width, 1))
 
 
 # slices of a dimension
@@ -159,52 +158,52 @@ def _tensor_of(rows: Tensor, axis: int, shape: list[int]) -> Tensor:
 
 
 @lowers(aten.index_select.default)
-def index_select(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node) -> Tensor:
-    tensor = at.tensor(input)
+def index_select(ctx: EntryContext, input: Operand, dim: int, index: Operand) -> Tensor:
+    tensor = input.placed()
     if not tensor.rank():
         return tensor
     axis = dim % tensor.rank()
-    found = taken_rows(at, _rows_of(tensor, axis), row_numbers(at, [index], [tensor.dim(axis)], [1]))
-    return _tensor_of(found, axis, at.shape)
+    found = taken_rows(ctx, _rows_of(tensor, axis), row_numbers(ctx, [index], [tensor.dim(axis)], [1]))
+    return _tensor_of(found, axis, ctx.shape)
 
 
 def _put_slices(
-    at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: Tensor, how: str, include: bool = True
+    ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Tensor, how: str, include: bool = True
 ) -> Tensor:
-    tensor = typed(at, input)
+    tensor = typed(ctx, input)
     whole = tensor if tensor.rank() else tensor.reshape([1])
-    axis, lookups = dim % whole.rank(), prod(at.shape_of(index))
+    axis, lookups = dim % whole.rank(), prod(index.shape)
     shape = [*whole.shape()[:axis], lookups, *whole.shape()[axis + 1 :]]
     rows = _rows_of(broadcast(source, shape), axis)
-    numbers = row_numbers(at, [index], [whole.dim(axis)], [1])
+    numbers = row_numbers(ctx, [index], [whole.dim(axis)], [1])
     table = _rows_of(whole, axis)
     if how == "replace":
-        return _tensor_of(put_rows(at, table, numbers, rows, Combining.REPLACE), axis, whole.shape()).reshape(at.shape)
-    return _tensor_of(combined_rows(at, table, numbers, rows, how, include), axis, whole.shape()).reshape(at.shape)
+        return _tensor_of(put_rows(ctx, table, numbers, rows, Combining.REPLACE), axis, whole.shape()).reshape(ctx.shape)
+    return _tensor_of(combined_rows(ctx, table, numbers, rows, how, include), axis, whole.shape()).reshape(ctx.shape)
 
 
 @lowers(aten.index_add.default)
-def index_add(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: fx.Node, *, alpha: float = 1) -> Tensor:
-    tensor = typed(at, source)
-    return _put_slices(at, input, dim, index, tensor if alpha == 1 else mapped(at, _1 * alpha, tensor), "sum")
+def index_add(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Operand, *, alpha: float = 1) -> Tensor:
+    tensor = typed(ctx, source)
+    return _put_slices(ctx, input, dim, index, tensor if alpha == 1 else mapped(ctx, _1 * alpha, tensor), "sum")
 
 
 @lowers(aten.index_copy.default)
-def index_copy(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: fx.Node) -> Tensor:
-    return _put_slices(at, input, dim, index, typed(at, source), "replace")
+def index_copy(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Operand) -> Tensor:
+    return _put_slices(ctx, input, dim, index, typed(ctx, source), "replace")
 
 
 @lowers(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
-def index_fill(at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, value: Any) -> Tensor:
-    given = typed(at, value).reshape([]) if isinstance(value, fx.Node) else number(at, value, [])
-    return _put_slices(at, input, dim, index, given, "replace")
+def index_fill(ctx: EntryContext, input: Operand, dim: int, index: Operand, value: Any) -> Tensor:
+    given = typed(ctx, value).reshape([]) if isinstance(value, Operand) else number(ctx, value, [])
+    return _put_slices(ctx, input, dim, index, given, "replace")
 
 
 @lowers(aten.index_reduce.default)
 def index_reduce(
-    at: GraphLowering, input: fx.Node, dim: int, index: fx.Node, source: fx.Node, reduce: str, *, include_self: bool = True
+    ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Operand, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    return _put_slices(at, input, dim, index, typed(at, source), reduce, include_self)
+    return _put_slices(ctx, input, dim, index, typed(ctx, source), reduce, include_self)
 
 
 # several dimensions at once, as x[i, :, j] has them
@@ -213,19 +212,19 @@ def index_reduce(
 class IndexedPlaces:
     """Where indices of several dimensions lead: the order of dimensions with indexed ones first, and the numbers of rows."""
 
-    def __init__(self, at: GraphLowering, shape: list[int], indices: Indices) -> None:
+    def __init__(self, ctx: EntryContext, shape: list[int], indices: Indices) -> None:
         self.axes = [axis for axis, index in enumerate(indices) if index is not None]
         self.others = [axis for axis in range(len(shape)) if axis not in self.axes]
-        nodes = [index for index in indices if index is not None]
-        if any(at.type_of(node) is BOOL for node in nodes):
+        operands = [index for index in indices if index is not None]
+        if any(operand.type is BOOL for operand in operands):
             raise UnsupportedOperation(
                 "index: how many elements a mask picks depends on data; torch.where(mask, x, other) and x * mask have a fixed shape"
             )
         sizes = [shape[axis] for axis in self.axes]
         strides = [prod(sizes[place + 1 :]) for place in range(len(sizes))]
         self.shape, self.entries = shape, prod(sizes)
-        self.looked_up = list(np.broadcast_shapes(*(at.shape_of(node) for node in nodes)))
-        self.numbers = row_numbers(at, nodes, sizes, strides)
+        self.looked_up = list(np.broadcast_shapes(*(operand.shape for operand in operands)))
+        self.numbers = row_numbers(ctx, operands, sizes, strides)
         adjacent = self.axes == list(range(self.axes[0], self.axes[-1] + 1))
         self.first = self.axes[0] if adjacent else 0  # where dimensions of the indices stand in the result
 
@@ -256,22 +255,22 @@ class IndexedPlaces:
 
 
 @lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
-def index(at: GraphLowering, input: fx.Node, indices: Indices) -> Tensor:
-    tensor = at.tensor(input)
-    places = IndexedPlaces(at, tensor.shape(), indices)
-    return places.result(taken_rows(at, places.table(tensor), places.numbers))
+def index(ctx: EntryContext, input: Operand, indices: Indices) -> Tensor:
+    tensor = input.placed()
+    places = IndexedPlaces(ctx, tensor.shape(), indices)
+    return places.result(taken_rows(ctx, places.table(tensor), places.numbers))
 
 
 @lowers(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)
 def index_put(
-    at: GraphLowering, input: fx.Node, indices: Indices, values: fx.Node, accumulate: bool = False, unsafe: bool = False
+    ctx: EntryContext, input: Operand, indices: Indices, values: Operand, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
-    tensor, given = typed(at, input), typed(at, values)
-    if len(indices) == 1 and indices[0] is not None and at.type_of(indices[0]) is BOOL and given.numElements() == 1:
-        mask = at.tensor(indices[0])
+    tensor, given = typed(ctx, input), typed(ctx, values)
+    if len(indices) == 1 and indices[0] is not None and indices[0].type is BOOL and given.numElements() == 1:
+        mask = indices[0].placed()
         mask = broadcast(mask.reshape([*mask.shape(), *[1] * (tensor.rank() - mask.rank())]), tensor.shape())
         changed = _1 + _2 if accumulate else _2
-        return mapped(at, Select(changed, _1, _3), tensor, given.reshape([]), mask)
-    places = IndexedPlaces(at, tensor.shape(), indices)
+        return mapped(ctx, Select(changed, _1, _3), tensor, given.reshape([]), mask)
+    places = IndexedPlaces(ctx, tensor.shape(), indices)
     how = Combining.ADD if accumulate else Combining.REPLACE
-    return places.of_table(put_rows(at, places.table(tensor), places.numbers, places.rows(given), how))
+    return places.of_table(put_rows(ctx, places.table(tensor), places.numbers, places.rows(given), how))

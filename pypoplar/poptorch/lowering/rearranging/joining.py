@@ -6,48 +6,46 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops import padding
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.shared_places import added_overlaps
 from pypoplar.poptorch.lowering.tensor_views import broadcast, elements_at, every, number, strided_places, typed
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import BOOL
 
 aten = torch.ops.aten
 
 
 @lowers(aten.cat.default)
-def joined(at: GraphLowering, sources: list[fx.Node], dim: int = 0) -> Tensor:
-    rank = len(at.shape)
-    tensors = [typed(at, source) for source in sources if len(at.shape_of(source)) == rank]  # PyTorch leaves out empty vectors
+def joined(ctx: EntryContext, sources: list[Operand], dim: int = 0) -> Tensor:
+    rank = len(ctx.shape)
+    tensors = [typed(ctx, source) for source in sources if len(source.shape) == rank]  # PyTorch leaves out empty vectors
     return tensors[0] if len(tensors) == 1 else concat(tensors, dim % rank)
 
 
 @lowers(aten.stack.default)
-def stacked(at: GraphLowering, sources: list[fx.Node], dim: int = 0) -> Tensor:
-    axis = dim % len(at.shape)
-    return concat([typed(at, source).expand([axis]) for source in sources], axis)
+def stacked(ctx: EntryContext, sources: list[Operand], dim: int = 0) -> Tensor:
+    axis = dim % len(ctx.shape)
+    return concat([typed(ctx, source).expand([axis]) for source in sources], axis)
 
 
 # padding
 
 
 @lowers(aten.constant_pad_nd.default)
-def padded(at: GraphLowering, source: fx.Node, sizes: list[int], value: Any = 0) -> Tensor:
-    tensor = at.tensor(source)
+def padded(ctx: EntryContext, source: Operand, sizes: list[int], value: Any = 0) -> Tensor:
+    tensor = source.placed()
     lower, upper = _by_dimension(sizes, tensor.rank())
     for axis, (below, above) in enumerate(zip(lower, upper, strict=True)):
         tensor = tensor.slice(max(0, -below), tensor.dim(axis) - max(0, -above), axis)
         for count, at_begin in ((below, True), (above, False)):
             if count > 0:
                 shape = [*tensor.shape()[:axis], count, *tensor.shape()[axis + 1 :]]
-                more = number(at, value, shape)
+                more = number(ctx, value, shape)
                 tensor = concat([more, tensor] if at_begin else [tensor, more], axis)
     return tensor
 
@@ -72,9 +70,9 @@ PADDINGS = {
 
 
 @lowers(*PADDINGS)
-def padded_from_itself(at: GraphLowering, source: fx.Node, sizes: list[int]) -> Tensor:
-    lower, upper = _by_dimension(sizes, len(at.shape))
-    return popops.pad(at.tensor(source), lower, upper, PADDINGS[at.node.target][0])
+def padded_from_itself(ctx: EntryContext, source: Operand, sizes: list[int]) -> Tensor:
+    lower, upper = _by_dimension(sizes, len(ctx.shape))
+    return popops.pad(source.placed(), lower, upper, PADDINGS[ctx.operation][0])
 
 
 BACKWARD = {
@@ -84,40 +82,40 @@ BACKWARD = {
 
 
 @lowers(*BACKWARD)
-def padded_backward(at: GraphLowering, gradient: fx.Node, source: fx.Node, sizes: list[int]) -> Tensor:
-    lower, upper = _by_dimension(sizes, len(at.shape))
-    places = np.arange(int(np.prod(at.shape))).reshape(at.shape)
-    cut = [slice(max(0, -below), size - max(0, -above)) for below, above, size in zip(lower, upper, at.shape, strict=True)]
+def padded_backward(ctx: EntryContext, gradient: Operand, source: Operand, sizes: list[int]) -> Tensor:
+    lower, upper = _by_dimension(sizes, len(ctx.shape))
+    places = np.arange(int(np.prod(ctx.shape))).reshape(ctx.shape)
+    cut = [slice(max(0, -below), size - max(0, -above)) for below, above, size in zip(lower, upper, ctx.shape, strict=True)]
     widths = [(max(0, below), max(0, above)) for below, above in zip(lower, upper, strict=True)]
-    mode: Any = BACKWARD[at.node.target]
-    return added_overlaps(at, at.tensor(gradient), np.pad(places[tuple(cut)], widths, mode=mode), at.shape)
+    mode: Any = BACKWARD[ctx.operation]
+    return added_overlaps(ctx, gradient.placed(), np.pad(places[tuple(cut)], widths, mode=mode), ctx.shape)
 
 
 # what overlaps
 
 
 @lowers(aten.unfold_backward.default)
-def windows_backward(at: GraphLowering, gradient: fx.Node, sizes: list[int], dim: int, size: int, step: int) -> Tensor:
+def windows_backward(ctx: EntryContext, gradient: Operand, sizes: list[int], dim: int, size: int, step: int) -> Tensor:
     places = np.arange(int(np.prod(sizes))).reshape(sizes)
     if not sizes:
-        return added_overlaps(at, at.tensor(gradient), places.reshape([1]), sizes)
+        return added_overlaps(ctx, gradient.placed(), places.reshape([1]), sizes)
     windows = np.lib.stride_tricks.sliding_window_view(places, size, dim)
     steps = [slice(None)] * len(sizes)
     steps[dim % len(sizes)] = slice(None, None, step)
-    return added_overlaps(at, at.tensor(gradient), windows[tuple(steps)], sizes)
+    return added_overlaps(ctx, gradient.placed(), windows[tuple(steps)], sizes)
 
 
 @lowers(aten.im2col.default)
 def columns_of_images(
-    at: GraphLowering, source: fx.Node, kernel: list[int], dilation: list[int], pads: list[int], stride: list[int]
+    ctx: EntryContext, source: Operand, kernel: list[int], dilation: list[int], pads: list[int], stride: list[int]
 ) -> Tensor:
-    tensor = at.tensor(source)
+    tensor = source.placed()
     image = tensor if tensor.rank() == 4 else tensor.expand([0])
     for axis in (2, 3):
         shape = image.shape()
         shape[axis] = pads[axis - 2]
         if pads[axis - 2]:
-            border = number(at, 0, shape)
+            border = number(ctx, 0, shape)
             image = concat([border, image, border], axis)
     counts = [(image.dim(axis + 2) - dilation[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1)]
     parts = []
@@ -128,84 +126,84 @@ def columns_of_images(
                 begin = place * dilation[axis]
                 part = every(part, begin, begin + (counts[axis] - 1) * stride[axis] + 1, stride[axis], axis + 2)
             parts.append(part.flatten(2, 4).expand([2]))
-    return concat(parts, 2).reshape(at.shape)
+    return concat(parts, 2).reshape(ctx.shape)
 
 
 @lowers(aten.col2im.default)
 def images_of_columns(
-    at: GraphLowering,
-    source: fx.Node,
+    ctx: EntryContext,
+    source: Operand,
     size: list[int],
     kernel: list[int],
     dilation: list[int],
     pads: list[int],
     stride: list[int],
 ) -> Tensor:
-    shape = at.shape if len(at.shape) == 4 else [1, *at.shape]
+    shape = ctx.shape if len(ctx.shape) == 4 else [1, *ctx.shape]
     images = torch.arange(shape[0] * shape[1] * shape[2] * shape[3], dtype=torch.float64).reshape(shape) + 1
     places = torch.nn.functional.unfold(images, kernel, dilation, pads, stride).to(torch.int64) - 1
-    return added_overlaps(at, at.tensor(source), places.numpy(), at.shape)
+    return added_overlaps(ctx, source.placed(), places.numpy(), ctx.shape)
 
 
 # parts that are written
 
 
 @lowers(aten.slice_backward.default)
-def slice_backward(at: GraphLowering, gradient: fx.Node, sizes: list[int], dim: int, start: int, end: int, step: int) -> Tensor:
-    zeros = number(at, 0, sizes)
-    return put(zeros, at.tensor(gradient), dim % len(sizes), *slice(start, end, step).indices(sizes[dim]))
+def slice_backward(ctx: EntryContext, gradient: Operand, sizes: list[int], dim: int, start: int, end: int, step: int) -> Tensor:
+    zeros = number(ctx, 0, sizes)
+    return put(zeros, gradient.placed(), dim % len(sizes), *slice(start, end, step).indices(sizes[dim]))
 
 
 @lowers(aten.select_backward.default)
-def select_backward(at: GraphLowering, gradient: fx.Node, sizes: list[int], dim: int, index: int) -> Tensor:
+def select_backward(ctx: EntryContext, gradient: Operand, sizes: list[int], dim: int, index: int) -> Tensor:
     axis = dim % len(sizes)
     begin = index % sizes[axis]
-    return put(number(at, 0, sizes), at.tensor(gradient).expand([axis]), axis, begin, begin + 1)
+    return put(number(ctx, 0, sizes), gradient.placed().expand([axis]), axis, begin, begin + 1)
 
 
 @lowers(aten.slice_scatter.default)
 def slice_scatter(
-    at: GraphLowering, into: fx.Node, source: fx.Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    ctx: EntryContext, into: Operand, source: Operand, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
-    axis = dim % len(at.shape)
-    return put(typed(at, into), typed(at, source), axis, *slice(start, end, step).indices(at.shape[axis]))
+    axis = dim % len(ctx.shape)
+    return put(typed(ctx, into), typed(ctx, source), axis, *slice(start, end, step).indices(ctx.shape[axis]))
 
 
 @lowers(aten.select_scatter.default)
-def select_scatter(at: GraphLowering, into: fx.Node, source: fx.Node, dim: int, index: int) -> Tensor:
-    axis = dim % len(at.shape)
-    begin = index % at.shape[axis]
-    return put(typed(at, into), typed(at, source).expand([axis]), axis, begin, begin + 1)
+def select_scatter(ctx: EntryContext, into: Operand, source: Operand, dim: int, index: int) -> Tensor:
+    axis = dim % len(ctx.shape)
+    begin = index % ctx.shape[axis]
+    return put(typed(ctx, into), typed(ctx, source).expand([axis]), axis, begin, begin + 1)
 
 
 @lowers(aten.diagonal_backward.default)
-def diagonal_backward(at: GraphLowering, gradient: fx.Node, sizes: list[int], offset: int, first: int, second: int) -> Tensor:
+def diagonal_backward(ctx: EntryContext, gradient: Operand, sizes: list[int], offset: int, first: int, second: int) -> Tensor:
     places = np.arange(int(np.prod(sizes))).reshape(sizes)
-    return added_overlaps(at, at.tensor(gradient), np.diagonal(places, offset, first, second), sizes)
+    return added_overlaps(ctx, gradient.placed(), np.diagonal(places, offset, first, second), sizes)
 
 
 @lowers(aten.diagonal_scatter.default)
-def diagonal_scatter(at: GraphLowering, into: fx.Node, source: fx.Node, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
-    places = np.arange(int(np.prod(at.shape))).reshape(at.shape)
-    return put_at(typed(at, into), typed(at, source), np.diagonal(places, offset, first, second))
+def diagonal_scatter(ctx: EntryContext, into: Operand, source: Operand, offset: int = 0, first: int = 0, second: int = 1) -> Tensor:
+    places = np.arange(int(np.prod(ctx.shape))).reshape(ctx.shape)
+    return put_at(typed(ctx, into), typed(ctx, source), np.diagonal(places, offset, first, second))
 
 
 @lowers(aten.as_strided_scatter.default)
 def strided_scatter(
-    at: GraphLowering, into: fx.Node, source: fx.Node, size: list[int], stride: list[int], offset: int | None = None
+    ctx: EntryContext, into: Operand, source: Operand, size: list[int], stride: list[int], offset: int | None = None
 ) -> Tensor:
-    value = into.meta["val"]
+    value = into.like
     if not value.is_contiguous() or value.storage_offset():
         raise UnsupportedOperation(
             "as_strided of a tensor that is not contiguous; take slices, permute and view, or call contiguous()"
         )
-    return put_at(typed(at, into), typed(at, source), strided_places(size, stride, offset or 0))
+    return put_at(typed(ctx, into), typed(ctx, source), strided_places(size, stride, offset or 0))
 
 
 @lowers(aten.diag_embed.default)
-def diagonal_matrices(at: GraphLowering, source: fx.Node, offset: int = 0, first: int = -2, second: int = -1) -> Tensor:
-    places = np.arange(int(np.prod(at.shape))).reshape(at.shape)
-    return added_overlaps(at, at.tensor(source), np.diagonal(places, offset, first, second), at.shape)
+def diagonal_matrices(ctx: EntryContext, source: Operand, offset: int = 0, first: int = -2, second: int = -1) -> Tensor:
+    places = np.arange(int(np.prod(ctx.shape))).reshape(ctx.shape)
+    return added_overlaps(ctx, source.placed(), np.diagonal(places, offset, first, second), ctx.shape)
 
 
 def put(into: Tensor, part: Tensor, axis: int, begin: int, end: int, step: int = 1) -> Tensor:
@@ -238,11 +236,11 @@ def put_at(into: Tensor, part: Tensor, places: np.ndarray[Any, Any]) -> Tensor:
 
 
 @lowers(aten.tril.default, aten.triu.default)
-def triangle(at: GraphLowering, source: fx.Node, diagonal: int = 0) -> Tensor:
-    rows, columns = at.shape[-2:]
-    shape = np.tril if at.node.target is aten.tril.default else np.triu
+def triangle(ctx: EntryContext, source: Operand, diagonal: int = 0) -> Tensor:
+    rows, columns = ctx.shape[-2:]
+    shape = np.tril if ctx.operation is aten.tril.default else np.triu
     kept = shape(np.ones((rows, columns), bool), diagonal)
-    tensor = at.tensor(source)
-    mask = at.constant(Constant(kept))
-    chosen = popops.expr.Select(popops.expr._1, popops.expr.Const(False if at.type is BOOL else 0, at.type), popops.expr._2)
-    return popops.map(at.graph, chosen, [tensor, broadcast(mask, tensor.shape())], at.program, at.name)
+    tensor = source.placed()
+    mask = ctx.constant(kept)
+    chosen = popops.expr.Select(popops.expr._1, popops.expr.Const(False if ctx.type is BOOL else 0, ctx.type), popops.expr._2)
+    return popops.map(ctx.graph, chosen, [tensor, broadcast(mask, tensor.shape())], ctx.program, ctx.name)

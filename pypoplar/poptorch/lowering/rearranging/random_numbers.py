@@ -6,131 +6,129 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import fx
 
 from pypoplar import popops, poprand
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, Log, Select, _1, _2
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.tensor_views import broadcast
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import FLOAT, INT, ElementType
 
 aten = torch.ops.aten
 
 
-def uniform_numbers(at: GraphLowering, low: float, high: float, type: ElementType | None = None) -> Tensor:
+def uniform_numbers(ctx: EntryContext, low: float, high: float, type: ElementType | None = None) -> Tensor:
     """Numbers from `low` to below `high`, in the shape of this operation's result."""
-    type = type or (at.type if at.type in FLOATS else FLOAT)
+    type = type or (ctx.type if ctx.type in FLOATS else FLOAT)
     last = float(np.nextafter(type.dtype.type(high), type.dtype.type(low)))
 
     def draw(like: Tensor) -> Tensor:
-        return poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, type, low, last, at.program, at.name)
+        return poprand.uniform(ctx.graph, ctx.random_seed(), ctx.drawing(), like, type, low, last, ctx.program, ctx.name)
 
-    return _drawn(at, type, draw)
+    return _drawn(ctx, type, draw)
 
 
-def normal_numbers(at: GraphLowering, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
+def normal_numbers(ctx: EntryContext, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
     """Numbers of a normal distribution, in the shape of this operation's result."""
     if deviation == 0:
-        return at.constant(Constant(np.full(at.shape, mean, at.type.dtype)))
+        return ctx.constant(np.full(ctx.shape, mean, ctx.type.dtype))
 
     def draw(like: Tensor) -> Tensor:
-        return poprand.normal(at.graph, at.random_seed(), at.drawing(), like, at.type, mean, deviation, at.program, at.name)
+        return poprand.normal(ctx.graph, ctx.random_seed(), ctx.drawing(), like, ctx.type, mean, deviation, ctx.program, ctx.name)
 
-    return _drawn(at, at.type, draw)
+    return _drawn(ctx, ctx.type, draw)
 
 
-def _drawn(at: GraphLowering, type: ElementType, draw: Any) -> Tensor:
-    shape = at.shape
+def _drawn(ctx: EntryContext, type: ElementType, draw: Any) -> Tensor:
+    shape = ctx.shape
     if 0 in shape:
-        return at.constant(Constant(np.zeros(shape, type.dtype)))
-    like = at.spread(shape or [1], type)
+        return ctx.constant(np.zeros(shape, type.dtype))
+    like = ctx.place(shape or [1], type)
     return draw(like).reshape(shape)
 
 
 @lowers(aten.rand.default, aten.rand_like.default)
-def between_0_and_1(at: GraphLowering, *like: Any, **options: Any) -> Tensor:
-    return uniform_numbers(at, 0.0, 1.0)
+def between_0_and_1(ctx: EntryContext, *like: Any, **options: Any) -> Tensor:
+    return uniform_numbers(ctx, 0.0, 1.0)
 
 
 @lowers(aten.uniform.default)
-def between(at: GraphLowering, like: fx.Node, low: float = 0, high: float = 1) -> Tensor:
-    return uniform_numbers(at, low, high)
+def between(ctx: EntryContext, like: Operand, low: float = 0, high: float = 1) -> Tensor:
+    return uniform_numbers(ctx, low, high)
 
 
 @lowers(aten.randn.default, aten.randn_like.default)
-def standard_normal(at: GraphLowering, *like: Any, **options: Any) -> Tensor:
-    return normal_numbers(at)
+def standard_normal(ctx: EntryContext, *like: Any, **options: Any) -> Tensor:
+    return normal_numbers(ctx)
 
 
 @lowers(aten.normal_functional.default)
-def normal_like(at: GraphLowering, like: fx.Node, mean: float = 0, deviation: float = 1) -> Tensor:
-    return normal_numbers(at, mean, deviation)
+def normal_like(ctx: EntryContext, like: Operand, mean: float = 0, deviation: float = 1) -> Tensor:
+    return normal_numbers(ctx, mean, deviation)
 
 
 @lowers(aten.normal.float_float)
-def normal(at: GraphLowering, mean: float, deviation: float, size: list[int], **options: Any) -> Tensor:
-    return normal_numbers(at, mean, deviation)
+def normal(ctx: EntryContext, mean: float, deviation: float, size: list[int], **options: Any) -> Tensor:
+    return normal_numbers(ctx, mean, deviation)
 
 
 @lowers(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
-def normal_of_tensors(at: GraphLowering, mean: Any, deviation: Any = 1.0) -> Tensor:
-    tensors = [normal_numbers(at)]
+def normal_of_tensors(ctx: EntryContext, mean: Any, deviation: Any = 1.0) -> Tensor:
+    tensors = [normal_numbers(ctx)]
     trees: list[popops.expr.Expr] = []
     for given in (mean, deviation):
-        if isinstance(given, fx.Node):
-            tensors.append(broadcast(at.tensor(given), at.shape))
+        if isinstance(given, Operand):
+            tensors.append(broadcast(given.placed(), ctx.shape))
             trees.append(popops.expr.PlaceHolder(len(tensors)))
         else:
-            trees.append(Const(float(given), at.type))
-    return mapped(at, trees[0] + _1 * trees[1], *tensors)
+            trees.append(Const(float(given), ctx.type))
+    return mapped(ctx, trees[0] + _1 * trees[1], *tensors)
 
 
 @lowers(aten.bernoulli.default)
-def successes(at: GraphLowering, chances: fx.Node) -> Tensor:
-    drawn = uniform_numbers(at, 0.0, 1.0, FLOAT)
-    return mapped(at, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Cast(_2, FLOAT)), at.type), drawn, at.tensor(chances))
+def successes(ctx: EntryContext, chances: Operand) -> Tensor:
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Cast(_2, FLOAT)), ctx.type), drawn, chances.placed())
 
 
 @lowers(aten.bernoulli.p)
-def successes_of_one_chance(at: GraphLowering, like: fx.Node, chance: float) -> Tensor:
-    drawn = uniform_numbers(at, 0.0, 1.0, FLOAT)
-    return mapped(at, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Const(chance, FLOAT)), at.type), drawn)
+def successes_of_one_chance(ctx: EntryContext, like: Operand, chance: float) -> Tensor:
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Const(chance, FLOAT)), ctx.type), drawn)
 
 
 @lowers(aten.exponential.default)
-def exponential(at: GraphLowering, like: fx.Node, rate: float = 1) -> Tensor:
-    drawn = uniform_numbers(at, 0.0, 1.0, FLOAT)
-    return mapped(at, Cast(Log(1.0 - _1) * (-1.0 / rate), at.type), drawn)
+def exponential(ctx: EntryContext, like: Operand, rate: float = 1) -> Tensor:
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Log(1.0 - _1) * (-1.0 / rate), ctx.type), drawn)
 
 
 @lowers(aten.randint.default, aten.randint_like.default)
-def integers_below(at: GraphLowering, *given: Any, **options: Any) -> Tensor:
-    high = given[1] if isinstance(given[0], fx.Node) else given[0]
-    return _integers(at, 0, high)
+def integers_below(ctx: EntryContext, *given: Any, **options: Any) -> Tensor:
+    high = given[1] if isinstance(given[0], Operand) else given[0]
+    return _integers(ctx, 0, high)
 
 
 @lowers(aten.randint.low, aten.randint_like.low_dtype)
-def integers_between(at: GraphLowering, *given: Any, **options: Any) -> Tensor:
-    low, high = given[1:3] if isinstance(given[0], fx.Node) else given[:2]
-    return _integers(at, low, high)
+def integers_between(ctx: EntryContext, *given: Any, **options: Any) -> Tensor:
+    low, high = given[1:3] if isinstance(given[0], Operand) else given[:2]
+    return _integers(ctx, low, high)
 
 
-def _integers(at: GraphLowering, low: int, high: int) -> Tensor:
+def _integers(ctx: EntryContext, low: int, high: int) -> Tensor:
     def draw(like: Tensor) -> Tensor:
-        return poprand.uniform(at.graph, at.random_seed(), at.drawing(), like, INT, low, high - 1, at.program, at.name)
+        return poprand.uniform(ctx.graph, ctx.random_seed(), ctx.drawing(), like, INT, low, high - 1, ctx.program, ctx.name)
 
-    return as_type(at, _drawn(at, INT, draw), at.type)
+    return as_type(ctx, _drawn(ctx, INT, draw), ctx.type)
 
 
 @lowers(aten.randperm.default)
-def permutation(at: GraphLowering, count: int, **options: Any) -> Tensor:
+def permutation(ctx: EntryContext, count: int, **options: Any) -> Tensor:
     """The order that sorts random numbers."""
     if not count:
-        return at.constant(Constant(np.zeros(0, at.type.dtype)))
-    drawn = uniform_numbers(at, 0.0, 1.0, FLOAT)
+        return ctx.constant(np.zeros(0, ctx.type.dtype))
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
     params = popops.TopKParams(count, False, popops.SortOrder.ASCENDING)
-    return as_type(at, popops.topKWithPermutation(at.graph, at.program, drawn, params, at.name)[1].reinterpret(INT), at.type)
+    return as_type(ctx, popops.topKWithPermutation(ctx.graph, ctx.program, drawn, params, ctx.name)[1].reinterpret(INT), ctx.type)

@@ -10,20 +10,20 @@ import numpy.typing as npt
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext
 from pypoplar.poptorch.lowering.tensor_views import elements_at, number
 
 MOST_AT_ONCE = 6  # operands of one expression
 
 
-def added_overlaps(at: GraphLowering, tensor: Tensor, places: npt.NDArray[Any], shape: list[int]) -> Tensor:
+def added_overlaps(ctx: EntryContext, tensor: Tensor, places: npt.NDArray[Any], shape: list[int]) -> Tensor:
     """A tensor of a shape: each element is the sum of those of `tensor` whose place, in `places`, is its own; -1 is no place.
 
     The first element of each place makes one view, the second another one, and so on; views are added in FLOAT. Where there is
     none the view shows a zero.
     """
     flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
-    with_zero = concat([flat, number(at, 0, [1])])
+    with_zero = concat([flat, number(ctx, 0, [1])])
     size = int(np.prod(shape))
     own = places.reshape(-1)
     order = np.argsort(own, kind="stable")
@@ -37,20 +37,20 @@ def added_overlaps(at: GraphLowering, tensor: Tensor, places: npt.NDArray[Any], 
         present = counts > layer
         sources[present] = order[begins[present] + layer]
         layers.append(elements_at(with_zero, sources.reshape(shape)))
-    return _summed(at, layers)
+    return _summed(ctx, layers)
 
 
-def _summed(at: GraphLowering, layers: list[Tensor]) -> Tensor:
+def _summed(ctx: EntryContext, layers: list[Tensor]) -> Tensor:
     while len(layers) > 1:
         groups = [layers[begin : begin + MOST_AT_ONCE] for begin in range(0, len(layers), MOST_AT_ONCE)]
-        layers = [_sum_of(at, group) for group in groups]
+        layers = [_sum_of(ctx, group) for group in groups]
     return layers[0]
 
 
-def _sum_of(at: GraphLowering, group: list[Tensor]) -> Tensor:
+def _sum_of(ctx: EntryContext, group: list[Tensor]) -> Tensor:
     if len(group) == 1:
         return group[0]
     tree: popops.expr.Expr = popops.expr._1
     for place in range(2, len(group) + 1):
         tree = tree + popops.expr.PlaceHolder(place)
-    return popops.map(at.graph, tree, group, at.program, at.name)
+    return popops.map(ctx.graph, tree, group, ctx.program, ctx.name)

@@ -6,137 +6,135 @@ import math
 
 import numpy as np
 import torch
-from torch import fx
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, IsNaN, Not, Select, _1, _2
-from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.nonlinearities import rows_back, rows_last
 from pypoplar.poptorch.lowering.reductions import FLOATS, as_type, mapped, reduced
-from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.types import BOOL, FLOAT, INT
 
 aten = torch.ops.aten
 Order = popops.SortOrder
 
 
-def best(at: GraphLowering, tensor: Tensor, dim: int, count: int, largest: bool) -> tuple[Tensor, Tensor]:
+def best(ctx: EntryContext, tensor: Tensor, dim: int, count: int, largest: bool) -> tuple[Tensor, Tensor]:
     """So many of the largest or smallest elements of a dimension, in order, and their places; equal ones keep their order."""
     type = tensor.elementType()
-    rows = rows_last(as_type(at, tensor, type if type in (*FLOATS, INT) else INT), dim)
+    rows = rows_last(as_type(ctx, tensor, type if type in (*FLOATS, INT) else INT), dim)
     shape = list(tensor.shape())
     if shape:
         shape[dim % len(shape)] = count
     if not count or not rows.numElements():
-        return at.constant(Constant(np.zeros(shape, type.dtype))), at.constant(Constant(np.zeros(shape, INT.dtype)))
+        return ctx.constant(np.zeros(shape, type.dtype)), ctx.constant(np.zeros(shape, INT.dtype))
     params = popops.TopKParams(count, largest, Order.DESCENDING if largest else Order.ASCENDING, True)
-    values, places = popops.topKWithPermutation(at.graph, at.program, rows, params, at.name)
-    back = [rows_back(one, dim, shape) for one in (as_type(at, values, type), places.reinterpret(INT))]
+    values, places = popops.topKWithPermutation(ctx.graph, ctx.program, rows, params, ctx.name)
+    back = [rows_back(one, dim, shape) for one in (as_type(ctx, values, type), places.reinterpret(INT))]
     return back[0], back[1]
 
 
 @lowers(aten.sort.default)
-def sort(at: GraphLowering, input: fx.Node, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    tensor = at.tensor(input)
-    return best(at, tensor, dim, tensor.dim(dim % tensor.rank()) if tensor.rank() else 1, descending)
+def sort(ctx: EntryContext, input: Operand, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    tensor = input.placed()
+    return best(ctx, tensor, dim, tensor.dim(dim % tensor.rank()) if tensor.rank() else 1, descending)
 
 
 @lowers(aten.sort.stable)
 def sort_stably(
-    at: GraphLowering, input: fx.Node, *, stable: bool | None = None, dim: int = -1, descending: bool = False
+    ctx: EntryContext, input: Operand, *, stable: bool | None = None, dim: int = -1, descending: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return sort(at, input, dim, descending)
+    return sort(ctx, input, dim, descending)
 
 
 @lowers(aten.argsort.default)
-def order(at: GraphLowering, input: fx.Node, dim: int = -1, descending: bool = False) -> Tensor:
-    return sort(at, input, dim, descending)[1]
+def order(ctx: EntryContext, input: Operand, dim: int = -1, descending: bool = False) -> Tensor:
+    return sort(ctx, input, dim, descending)[1]
 
 
 @lowers(aten.argsort.stable)
-def stable_order(at: GraphLowering, input: fx.Node, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
-    return sort(at, input, dim, descending)[1]
+def stable_order(ctx: EntryContext, input: Operand, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
+    return sort(ctx, input, dim, descending)[1]
 
 
 @lowers(aten.topk.default)
 def topk(
-    at: GraphLowering, input: fx.Node, k: int, dim: int = -1, largest: bool = True, in_order: bool = True
+    ctx: EntryContext, input: Operand, k: int, dim: int = -1, largest: bool = True, in_order: bool = True
 ) -> tuple[Tensor, Tensor]:
-    return best(at, at.tensor(input), dim, k, largest)
+    return best(ctx, input.placed(), dim, k, largest)
 
 
 @lowers(aten.kthvalue.default)
-def kth_value(at: GraphLowering, input: fx.Node, k: int, dim: int = -1, keep: bool = False) -> tuple[Tensor, Tensor]:
-    tensor = at.tensor(input)
-    values, places = best(at, tensor, dim, k, False)
+def kth_value(ctx: EntryContext, input: Operand, k: int, dim: int = -1, keep: bool = False) -> tuple[Tensor, Tensor]:
+    tensor = input.placed()
+    values, places = best(ctx, tensor, dim, k, False)
     if tensor.rank():
         axis = dim % tensor.rank()
         values, places = (one.slice(k - 1, k, axis) for one in (values, places))
-    return values.reshape(at.shape), places.reshape(at.shape)
+    return values.reshape(ctx.shape), places.reshape(ctx.shape)
 
 
 @lowers(aten.median.dim)
-def median(at: GraphLowering, input: fx.Node, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
+def median(ctx: EntryContext, input: Operand, dim: int, keep: bool = False) -> tuple[Tensor, Tensor]:
     """The lower one of the two in the middle; where there are NaNs, the first of them."""
-    tensor = at.tensor(input)
+    tensor = input.placed()
     axes = [dim % tensor.rank()] if tensor.rank() else []
     size = tensor.dim(axes[0]) if axes else 1
-    values, places = kth_value(at, input, (size - 1) // 2 + 1, dim)
+    values, places = kth_value(ctx, input, (size - 1) // 2 + 1, dim)
     if tensor.elementType() not in FLOATS or not axes:
         return values, places
-    numbers = at.constant(Constant(np.arange(size, dtype=np.int32).reshape([-1] + [1] * (tensor.rank() - 1 - axes[0]))))
-    marked = mapped(at, Select(_2, Const(size, INT), IsNaN(_1)), tensor, numbers)
-    first = reduced(at, marked, popops.Operation.MIN, axes, INT).reshape(places.shape())
-    return _with_nans(at, values, tensor, axes), mapped(at, Select(_1, _2, _1 < Const(size, INT)), first, places)
+    numbers = ctx.constant(np.arange(size, dtype=np.int32).reshape([-1] + [1] * (tensor.rank() - 1 - axes[0])))
+    marked = mapped(ctx, Select(_2, Const(size, INT), IsNaN(_1)), tensor, numbers)
+    first = reduced(ctx, marked, popops.Operation.MIN, axes, INT).reshape(places.shape())
+    return _with_nans(ctx, values, tensor, axes), mapped(ctx, Select(_1, _2, _1 < Const(size, INT)), first, places)
 
 
 @lowers(aten.median.default)
-def median_of_all(at: GraphLowering, input: fx.Node) -> Tensor:
-    tensor = at.tensor(input)
+def median_of_all(ctx: EntryContext, input: Operand) -> Tensor:
+    tensor = input.placed()
     flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
     if not flat.numElements():
         if tensor.elementType() in FLOATS:
-            return at.constant(Constant(np.array(np.nan, tensor.elementType().dtype)))
+            return ctx.constant(np.array(np.nan, tensor.elementType().dtype))
         raise UnsupportedOperation("median: of no elements there is none")
     middle = (flat.numElements() - 1) // 2
-    value = best(at, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
-    return _with_nans(at, value, flat, [0])
+    value = best(ctx, flat, 0, middle + 1, False)[0].slice(middle, middle + 1).reshape([])
+    return _with_nans(ctx, value, flat, [0])
 
 
-def _with_nans(at: GraphLowering, values: Tensor, tensor: Tensor, axes: list[int]) -> Tensor:
+def _with_nans(ctx: EntryContext, values: Tensor, tensor: Tensor, axes: list[int]) -> Tensor:
     """Values of dimensions of a tensor, but NaN where there is a NaN among the elements that they are of."""
     type = tensor.elementType()
     if type not in FLOATS:
         return values
-    found = reduced(at, mapped(at, IsNaN(_1), tensor), popops.Operation.LOGICAL_OR, axes, BOOL)
-    return mapped(at, Select(Const(math.nan, type), _1, _2), values, found.reshape(values.shape()))
+    found = reduced(ctx, mapped(ctx, IsNaN(_1), tensor), popops.Operation.LOGICAL_OR, axes, BOOL)
+    return mapped(ctx, Select(Const(math.nan, type), _1, _2), values, found.reshape(values.shape()))
 
 
 # counts
 
 
 @lowers(aten.bucketize.Tensor)
-def buckets(at: GraphLowering, input: fx.Node, boundaries: fx.Node, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def buckets(ctx: EntryContext, input: Operand, boundaries: Operand, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """How many boundaries are below each element, or, to the right, at most it. NaN is behind them all."""
-    tensor, limits = as_type(at, at.tensor(input), FLOAT), as_type(at, at.tensor(boundaries), FLOAT)
+    tensor, limits = as_type(ctx, input.placed(), FLOAT), as_type(ctx, boundaries.placed(), FLOAT)
     last = tensor.expand([tensor.rank()])
     limits = limits.reshape([1] * tensor.rank() + limits.shape())
     ahead = Not(_1 < _2) if right else Not(_1 <= _2)
-    counted = mapped(at, Select(Const(1, INT), Const(0, INT), ahead), last, limits)
-    return reduced(at, counted, popops.Operation.ADD, [tensor.rank()], INT).reshape(at.shape)
+    counted = mapped(ctx, Select(Const(1, INT), Const(0, INT), ahead), last, limits)
+    return reduced(ctx, counted, popops.Operation.ADD, [tensor.rank()], INT).reshape(ctx.shape)
 
 
 @lowers(aten.histc.default)
-def histogram(at: GraphLowering, input: fx.Node, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+def histogram(ctx: EntryContext, input: Operand, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements are in each of equal bins; the last one has its upper end, too. What is outside does not count."""
     if min == max:
         raise UnsupportedOperation("histc: bins from the smallest to the largest element are missing; name their min and max")
-    tensor = as_type(at, at.tensor(input), FLOAT)
+    tensor = as_type(ctx, input.placed(), FLOAT)
     flat = tensor.flatten() if tensor.rank() else tensor.reshape([1])
     ends = np.linspace(min, max, bins + 1, dtype=np.float32)
     ends[-1] = np.nextafter(np.float32(max), np.float32(np.inf))
-    levels = at.constant(Constant(ends))
-    counts = popops.histogram(at.graph, flat, levels, False, at.program, at.name)
-    return as_type(at, counts.slice(1, bins + 1).reinterpret(INT), at.type)
+    levels = ctx.constant(ends)
+    counts = popops.histogram(ctx.graph, flat, levels, False, ctx.program, ctx.name)
+    return as_type(ctx, counts.slice(1, bins + 1).reinterpret(INT), ctx.type)
