@@ -12,9 +12,9 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, Exp, Log, Log1p, Max, Select, Sigmoid, Signum, expression
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import computed, wide
 from pypoplar.poptorch.lowering.losses import Reduction
 from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.poptorch.lowering.nonlinearities import computed, wide
 from pypoplar.types import FLOAT
 
 aten = torch.ops.aten
@@ -23,7 +23,7 @@ Formula = Callable[..., Any]
 
 def _reduced(ctx: EntryContext, formula: Formula, operands: list[Operand], reduction: int) -> Tensor:
     """The losses of elements, their mean or their sum."""
-    tree, tensors = formula(*wide(ctx, *operands)), [operand.placed() for operand in operands]
+    tree, tensors = formula(*wide(*operands)), [operand.placed() for operand in operands]
     if reduction == Reduction.NONE:
         return computed(ctx, tree, *tensors)
     losses = popops.map(ctx.graph, expression(tree), tensors, ctx.program, ctx.name)
@@ -39,7 +39,7 @@ def _reduced(ctx: EntryContext, formula: Formula, operands: list[Operand], reduc
 
 def _spread_back(ctx: EntryContext, formula: Formula, operands: list[Operand], reduction: int) -> Tensor:
     """The gradient; the first of the operands is that of the loss."""
-    back, *leaves = wide(ctx, *operands)
+    back, *leaves = wide(*operands)
     tree = formula(*leaves) * back
     if reduction == Reduction.MEAN:
         tree = tree * (1 / max(prod(ctx.shape), 1))

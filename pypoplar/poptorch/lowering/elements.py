@@ -16,6 +16,7 @@ from pypoplar import poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, Pending
@@ -180,7 +181,7 @@ class _Leaves:
 def _constant(number: Any, type: ElementType) -> expr.Const:
     if type is BOOL:
         return expr.Const(bool(number), BOOL)
-    return expr.Const(float(number) if type in (FLOAT, HALF) else int(number), type)
+    return expr.Const(float(number) if type in FLOATS else int(number), type)
 
 
 def _replaced(tree: expr.Expr, leaves: list[expr.Expr], known: dict[int, expr.Expr]) -> expr.Expr:

@@ -10,6 +10,7 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, Equal, Select, _1
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import as_type, mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.types import FLOAT, INT, UNSIGNED_INT, ElementType
 
@@ -26,11 +27,10 @@ def _plan(ctx: EntryContext, entries: int, size: int, lookups: int, update: bool
 def _offsets(ctx: EntryContext, indices: Operand, left_out: int = -1) -> Tensor:
     """[lookups, 1] of UNSIGNED_INT; the index `left_out` becomes one that is out of range."""
     tensor = indices.placed().flatten()
-    if tensor.elementType() is not INT:
-        tensor = popops.cast(ctx.graph, tensor, INT, ctx.program, ctx.name)
+    tensor = as_type(ctx, tensor, INT)
     if left_out >= 0:
         masked = Select(Const(-1, INT), _1, Equal(_1, Const(left_out, INT)))
-        tensor = popops.map(ctx.graph, masked, [tensor], ctx.program, ctx.name)
+        tensor = mapped(ctx, masked, tensor)
     return tensor.reinterpret(UNSIGNED_INT).expand([1])
 
 

@@ -12,6 +12,7 @@ from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, NotEqual, Select, _1, _2, _3
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.types import FLOAT, INT, UNSIGNED_INT
 
@@ -42,15 +43,13 @@ def negative_log_likelihood(
     """The loss of each sample is ``-weight[label] * input[label]``; those whose label is `ignored` do not count."""
     likelihoods = _class_rows(input.placed())
     chosen = ChosenClasses(*_weights(ctx, labels, weight, likelihoods, ignored))
-    lost = popops.map(
-        ctx.graph, Select(-(_1 * _2), Const(0, ctx.type), NotEqual(_2, 0)), [likelihoods, chosen.weights], ctx.program, ctx.name
-    )
+    lost = mapped(ctx, Select(-(_1 * _2), Const(0, ctx.type), NotEqual(_2, 0)), likelihoods, chosen.weights)
     if reduction == Reduction.NONE:
         losses = popops.reduce(ctx.graph, lost, ctx.type, [1], ADD, ctx.program, ctx.name)
         return losses.reshape(ctx.shape), chosen
     total = popops.reduce(ctx.graph, lost, FLOAT, [0, 1], ADD, ctx.program, ctx.name)
     mean = _1 / _2 if reduction == Reduction.MEAN else _1
-    loss = popops.map(ctx.graph, Cast(mean, ctx.type), [total, chosen.total], ctx.program, ctx.name)
+    loss = mapped(ctx, Cast(mean, ctx.type), total, chosen.total)
     return loss.reshape([]), chosen
 
 
@@ -62,7 +61,7 @@ def _weights(
     wanted = labels.placed().reshape([rows])
     if 0 <= ignored < classes:
         masked = Select(Const(-1, INT), _1, _1 == Const(ignored, INT))
-        wanted = popops.map(ctx.graph, masked, [wanted], ctx.program, ctx.name)
+        wanted = mapped(ctx, masked, wanted)
     weights = ctx.graph.clone(likelihoods, f"{ctx.name}/weights")
     popops.encodeOneHot(ctx.graph, wanted, weights, ctx.program, ctx.name)
     if weight is not None:
@@ -113,7 +112,7 @@ def log_softmax_backward(ctx: EntryContext, gradient: Operand, output: Operand, 
     axis = dim % max(back.rank(), 1)
     total = popops.reduce(ctx.graph, back, FLOAT, [axis], ADD, ctx.program, ctx.name).expand([axis])
     tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, ctx.type)
-    return popops.map(ctx.graph, tree, [back, result, total], ctx.program, ctx.name)
+    return mapped(ctx, tree, back, result, total)
 
 
 # connectionist temporal classification, by popnn: loss and gradient come from one pass over the paths
@@ -148,7 +147,7 @@ def sequence_loss(
     )
     if not zero_infinity:
         infinite = Select(Const(float("inf"), ctx.type), _1, _1 >= Const(IMPOSSIBLE, ctx.type))
-        losses = popops.map(ctx.graph, infinite, [losses], ctx.program, ctx.name)
+        losses = mapped(ctx, infinite, losses)
     return losses, PathGradient(gradient)
 
 

@@ -9,31 +9,15 @@ import torch
 from pypoplar import popnn, popops, poprand
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.popops.expr import Cast, Const, Expr, Max, Select, Sigmoid, _1, _2
+from pypoplar.popops.expr import Const, Max, Select, Sigmoid, _1, _2
 from pypoplar.poptorch.lowering.activations import leaky_relu, leaky_relu_backward, log_sigmoid
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, computed, mapped, rounded, wide
 from pypoplar.poptorch.lowering.lowering_table import lowers
-from pypoplar.types import FLOAT, HALF
 
 aten = torch.ops.aten
 Type = popnn.NonLinearityType
 GELUS = {"none": Type.GELU_ERF, "tanh": Type.GELU}
-FLOATS = FLOAT, HALF
-
-
-def computed(ctx: EntryContext, tree: Any, *tensors: Tensor) -> Tensor:
-    """An expression of FLOATs, of tensors that become FLOATs, rounded once to the type of the result."""
-    return popops.map(ctx.graph, rounded(ctx, tree), list(tensors), ctx.program, ctx.name)
-
-
-def rounded(ctx: EntryContext, tree: Any) -> Expr:
-    return Cast(tree, ctx.type) if ctx.type is not FLOAT else tree
-
-
-def wide(ctx: EntryContext, *operands: Operand) -> list[Any]:
-    """Placeholders of operands, as FLOATs."""
-    leaves = (popops.expr.PlaceHolder(number) for number in range(1, len(operands) + 1))
-    return [leaf if operand.type is FLOAT else Cast(leaf, FLOAT) for leaf, operand in zip(leaves, operands, strict=True)]
 
 
 def _applied(ctx: EntryContext, type: Type, input: Operand) -> Tensor:
@@ -48,14 +32,14 @@ def _differentiated(ctx: EntryContext, type: Type, saved: Operand, gradient: Ope
 def relu(ctx: EntryContext, input: Operand) -> Tensor:
     if ctx.type in FLOATS:
         return _applied(ctx, Type.RELU, input)
-    return popops.map(ctx.graph, Max(_1, Const(0, ctx.type)), [input.placed()], ctx.program, ctx.name)
+    return mapped(ctx, Max(_1, Const(0, ctx.type)), input.placed())
 
 
 @lowers(aten.threshold_backward.default)
 def threshold_backward(ctx: EntryContext, gradient: Operand, saved: Operand, threshold: float) -> Tensor:
     if threshold == 0:
         return _differentiated(ctx, Type.RELU, saved, gradient)
-    back, x = wide(ctx, gradient, saved)
+    back, x = wide(gradient, saved)
     return computed(ctx, Select(0.0, back, x <= threshold), gradient.placed(), saved.placed())
 
 
@@ -92,14 +76,14 @@ def tanh_backward(ctx: EntryContext, gradient: Operand, output: Operand) -> Tens
 @lowers(aten.log_sigmoid_forward.default)
 def log_sigmoid_forward(ctx: EntryContext, input: Operand) -> tuple[Tensor, Any]:
     """The second result is what PyTorch saves for the gradient, which here is computed from the input alone."""
-    (x,) = wide(ctx, input)
+    (x,) = wide(input)
     result = computed(ctx, log_sigmoid(x), input.placed())
     return result, result
 
 
 @lowers(aten._prelu_kernel_backward.default)
 def prelu_backward(ctx: EntryContext, gradient: Operand, input: Operand, slope: Operand) -> list[Tensor]:
-    back, x, factor = wide(ctx, gradient, input, slope)
+    back, x, factor = wide(gradient, input, slope)
     of_input = Select(back, back * factor, x > 0.0)
     of_slope = Select(0.0, back * x, x > 0.0)
     tensors = [operand.placed() for operand in (gradient, input, slope)]
@@ -109,14 +93,14 @@ def prelu_backward(ctx: EntryContext, gradient: Operand, input: Operand, slope: 
 @lowers(aten.glu.default)
 def gated(ctx: EntryContext, input: Operand, dim: int = -1) -> Tensor:
     (x, gate), _ = _halves(ctx, input, dim)
-    value, door = wide(ctx, input, input)
+    value, door = wide(input, input)
     return computed(ctx, value * Sigmoid(door), x, gate)
 
 
 @lowers(aten.glu_backward.default)
 def gated_backward(ctx: EntryContext, gradient: Operand, input: Operand, dim: int) -> Tensor:
     (x, gate), axis = _halves(ctx, input, dim)
-    value, door, back = wide(ctx, input, input, gradient)
+    value, door, back = wide(input, input, gradient)
     opened = Sigmoid(door)
     trees = [rounded(ctx, back * opened), rounded(ctx, back * value * opened * (1.0 - opened))]
     results = popops.map(ctx.graph, trees, [x, gate, gradient.placed()], ctx.program, ctx.name)
@@ -144,12 +128,12 @@ def randomly_leaky(
     generator: None = None,
 ) -> tuple[Tensor, Tensor]:
     """In training each element that is not above 0 has a slope of its own; the second result are the slopes."""
-    x, slope = wide(ctx, input, input)
+    x, slope = wide(input, input)
     tensor = input.placed()
     if not training:
         return (computed(ctx, leaky_relu(x, (lower + upper) / 2), tensor),) * 2
     slopes = poprand.uniform(ctx.graph, ctx.random_seed(), ctx.drawing(), tensor, ctx.type, lower, upper, ctx.program, ctx.name)
-    positive = popops.map(ctx.graph, rounded(ctx, Select(1.0, slope, x > 0.0)), [tensor, slopes], ctx.program, ctx.name)
+    positive = mapped(ctx, rounded(ctx, Select(1.0, slope, x > 0.0)), tensor, slopes)
     return computed(ctx, x * slope, tensor, positive), positive
 
 
@@ -172,7 +156,7 @@ def randomly_leaky_backward(
     training: bool,
     of_result: bool,
 ) -> Tensor:
-    back, x = wide(ctx, gradient, input)
+    back, x = wide(gradient, input)
     if not training:
         tree = leaky_relu_backward(back, x, (lower + upper) / 2, of_result)
         return computed(ctx, tree, gradient.placed(), input.placed())
@@ -195,8 +179,7 @@ def rows_back(result: Tensor, dim: int, shape: list[int]) -> Tensor:
 def _rows(ctx: EntryContext, input: Operand, dim: int) -> Tensor:
     """Rows of an operand, of the type of the result."""
     tensor = input.placed()
-    if tensor.elementType() is not ctx.type:
-        tensor = popops.cast(ctx.graph, tensor, ctx.type, ctx.program, ctx.name)
+    tensor = as_type(ctx, tensor, ctx.type)
     return rows_last(tensor, dim)
 
 
@@ -228,8 +211,7 @@ def softmax_backward(ctx: EntryContext, gradient: Operand, output: Operand, dim:
     if rows.numElements() == 0:
         return gradient.placed()
     result = popnn.nonLinearityInputGradient(ctx.graph, Type.SOFTMAX_STABLE, rows, back, ctx.program, ctx.name)
-    if result.elementType() is not ctx.type:
-        result = popops.cast(ctx.graph, result, ctx.type, ctx.program, ctx.name)
+    result = as_type(ctx, result, ctx.type)
     return rows_back(result, dim, ctx.shape)
 
 

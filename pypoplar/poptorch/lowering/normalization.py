@@ -13,8 +13,9 @@ from pypoplar import poplin, popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, Rsqrt, _1, _2, _3
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import as_type, mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
-from pypoplar.types import FLOAT, ElementType
+from pypoplar.types import FLOAT
 
 aten = torch.ops.aten
 NEIGHBOURS = {"groupNormStridedChannelGrouping": "false"}  # channels next to each other are a group, as in PyTorch
@@ -38,11 +39,7 @@ def _vector(ctx: EntryContext, operand: Operand | None, acts: Tensor, otherwise:
         return popnn.createNormGamma(ctx.graph, acts, ctx.name).reshape(operand.shape)
 
     vector = operand.placed(create if operand.type is type else None).flatten()
-    return _cast(ctx, vector, type)
-
-
-def _cast(ctx: EntryContext, tensor: Tensor, type: ElementType) -> Tensor:
-    return tensor if tensor.elementType() is type else popops.cast(ctx.graph, tensor, type, ctx.program, ctx.name)
+    return as_type(ctx, vector, type)
 
 
 # batch norm: statistics of each channel
@@ -73,7 +70,7 @@ def _moved(ctx: EntryContext, old: Operand, operand: Tensor, new: Any, momentum:
     """A running statistic that goes a part of its way to `new`, an expression of `operand`; computed in float, rounded once."""
     kept, part = Const(1 - momentum, FLOAT), Const(momentum, FLOAT)
     tree = Cast(kept * Cast(_1, FLOAT) + part * new, ctx.types[number])
-    return popops.map(ctx.graph, tree, [old.placed(), operand], ctx.program, ctx.name)
+    return mapped(ctx, tree, old.placed(), operand)
 
 
 def _batch_norm(
@@ -125,7 +122,7 @@ def batch_norm_by_running_statistics(
     shift = Cast(Cast(_1, FLOAT) - Cast(_2, FLOAT) * _3, ctx.type)
     operands = [_vector(ctx, bias, acts, 0), mean.placed(), scale]
     addend = popops.map(ctx.graph, shift, operands, ctx.program, ctx.name)
-    factor = _cast(ctx, scale, ctx.type)
+    factor = as_type(ctx, scale, ctx.type)
     return popnn.bn.batchNormalise(ctx.graph, acts, factor, addend, ctx.program, ctx.name), None, None
 
 
@@ -155,7 +152,7 @@ def batch_norm_backward(
         results[0] = popnn.bn.batchNormGradients(graph, kept.whitened, back, kept.deviations, gamma, prog, FLOAT, name)
     elif wanted[0]:
         assert variance is not None
-        scale = _cast(ctx, _scale(ctx, weight, variance, back, eps), back.elementType())
+        scale = as_type(ctx, _scale(ctx, weight, variance, back, eps), back.elementType())
         results[0] = poplin.normGradients(graph, back, scale, prog, name)
     if wanted[1] or wanted[2]:
         slopes = popnn.bn.batchNormParamGradients(graph, kept.whitened, back, prog, FLOAT, name)
@@ -166,15 +163,15 @@ def batch_norm_backward(
 def _whitened_by_running_statistics(ctx: EntryContext, input: Operand, mean: Operand, variance: Operand, eps: float) -> Normalised:
     acts = input.placed()
     inverse = Cast(Rsqrt(Cast(_1, FLOAT) + Const(eps, FLOAT)), acts.elementType())
-    deviation = popops.map(ctx.graph, inverse, [variance.placed()], ctx.program, ctx.name)
-    means = _cast(ctx, mean.placed(), acts.elementType())
+    deviation = mapped(ctx, inverse, variance.placed())
+    means = as_type(ctx, mean.placed(), acts.elementType())
     whitened = popnn.bn.batchNormWhiten(ctx.graph, acts, means, deviation, ctx.program, ctx.name)
     return Normalised(whitened, deviation)
 
 
 def _of_parameters(ctx: EntryContext, slopes: tuple[Tensor, Tensor], wanted: list[bool]) -> list[Tensor | None]:
     """The gradients of factors and summands, in their types, where they are wanted."""
-    return [_cast(ctx, slope, ctx.types[number]) if wanted[number] else None for number, slope in enumerate(slopes, 1)]
+    return [as_type(ctx, slope, ctx.types[number]) if wanted[number] else None for number, slope in enumerate(slopes, 1)]
 
 
 # layer norm: statistics of each row

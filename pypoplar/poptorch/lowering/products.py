@@ -8,9 +8,9 @@ import torch
 from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.tensor_views import broadcast
-from pypoplar.types import FLOAT, HALF
 
 aten = torch.ops.aten
 TRANSPOSES = (aten.t.default, aten.transpose.int)
@@ -18,7 +18,7 @@ VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 
 def _check_real(ctx: EntryContext) -> None:
-    if ctx.type not in (FLOAT, HALF):
+    if ctx.type not in FLOATS:
         raise UnsupportedOperation(
             f"{ctx.operation}: products of matrices are of float or half, got {ctx.type!r}; cast them, or multiply and sum"
         )

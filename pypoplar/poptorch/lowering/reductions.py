@@ -10,8 +10,9 @@ import torch
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, Expr, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
+from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
 from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
@@ -19,7 +20,6 @@ from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
 
 aten = torch.ops.aten
 Operation = popops.Operation
-FLOATS = (FLOAT, HALF)
 
 
 def axes_of(dims: Any, rank: int) -> list[int]:
@@ -28,27 +28,12 @@ def axes_of(dims: Any, rank: int) -> list[int]:
     return sorted({dim % max(rank, 1) for dim in listed} & set(range(rank))) if listed else list(range(rank))
 
 
-def as_type(ctx: EntryContext, tensor: Tensor, type: ElementType) -> Tensor:
-    """A tensor as one of a type."""
-    return tensor if tensor.elementType() is type else popops.cast(ctx.graph, tensor, type, ctx.program, ctx.name)
-
-
-def mapped(ctx: EntryContext, tree: Expr, *tensors: Tensor) -> Tensor:
-    """The elements of an expression."""
-    return popops.map(ctx.graph, tree, list(tensors), ctx.program, ctx.name)
-
-
 def combined(ctx: EntryContext, input: Operand, operation: popops.Operation, axes: list[int]) -> Tensor:
     """Sums or products over dimensions, which are left out, in INT; with 64 bits where PyTorch has them and they may be needed."""
     tensor = as_type(ctx, input.placed(), INT)
     if not is_wide(ctx, input, counted(tensor, axes), sum_range if operation is Operation.ADD else product_range):
         return reduced(ctx, tensor, operation, axes, INT)
     return narrowed(ctx, reduced(ctx, tensor, operation, axes, LONGLONG))
-
-
-def reduced(ctx: EntryContext, tensor: Tensor, operation: popops.Operation, axes: list[int], type: ElementType) -> Tensor:
-    """A reduction over dimensions, which are left out."""
-    return popops.reduce(ctx.graph, tensor, type, axes, popops.ReduceParams(operation), ctx.program, ctx.name)
 
 
 # sums and products

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
-from pypoplar.types import BOOL, FLOAT, HALF, ElementType
+from pypoplar.types import BOOL, ElementType
 
 aten = torch.ops.aten
 SAME = (
@@ -254,16 +254,10 @@ def elements_at(tensor: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
 # tensors of the type of a result
 
 
-def typed(ctx: EntryContext, source: Operand) -> Tensor:
-    """The tensor of an operand, as one of the type of this operation's result."""
-    tensor = source.placed()
-    return tensor if tensor.elementType() is ctx.type else popops.cast(ctx.graph, tensor, ctx.type, ctx.program, ctx.name)
-
-
 def number(ctx: EntryContext, value: float, shape: list[int], type: ElementType | None = None) -> Tensor:
     """A constant of one number: one element on one tile, seen in each place of a shape."""
     type = type or ctx.type
-    given = bool(value) if type is BOOL else float(value) if type in (FLOAT, HALF) else int(value)
+    given = bool(value) if type is BOOL else float(value) if type in FLOATS else int(value)
     constant = ctx.graph.addConstant(type, [1], given, ctx.name)
     ctx.graph.setTileMapping(constant, 0)
     return broadcast(constant, shape) if shape else constant.reshape([])

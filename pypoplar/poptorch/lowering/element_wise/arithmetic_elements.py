@@ -9,8 +9,9 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import Abs, And, Const, Expr, Floor, IsNaN, Max, Min, NotEqual, Rem, Select, Signum, Square, Trunc
 from pypoplar.poptorch.lowering.elements import element
+from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.rearranging.disjoint_sums import disjoint_sum
-from pypoplar.types import FLOAT, HALF, ElementType
+from pypoplar.types import ElementType
 
 aten = torch.ops.aten
 
@@ -205,4 +206,4 @@ def clamp_max(a: Any, max: Any, *, type: ElementType) -> Any:
 
 
 def _is_float(type: ElementType) -> bool:
-    return type in (FLOAT, HALF)
+    return type in FLOATS

@@ -10,7 +10,8 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import Abs, And, Atan2, Const, Exp, Expm1, IsInf, IsNaN, Log, Log1p, Max, Min, Or, Select, Sqrt, Square
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.types import FLOAT, HALF, ElementType
+from pypoplar.poptorch.lowering.expressions import FLOATS
+from pypoplar.types import FLOAT, ElementType
 
 aten = torch.ops.aten
 
@@ -56,7 +57,7 @@ def _of_floats(function: Any) -> Any:
     """A function that leaves integers as they are."""
 
     def apply(a: Any, *, type: ElementType) -> Any:
-        return function(a) if type in (FLOAT, HALF) else a
+        return function(a) if type in FLOATS else a
 
     return apply
 
@@ -67,7 +68,7 @@ for _operation, _function in ROUNDING.items():
 
 @element(aten.round.decimals, wide=True, typed=True)
 def rounded_at(a: Any, *, decimals: int, type: ElementType) -> Any:
-    if type not in (FLOAT, HALF):
+    if type not in FLOATS:
         return a
     scale = 10.0 ** abs(decimals)
     return expr.NearbyInt(a * scale) / scale if decimals >= 0 else expr.NearbyInt(a / scale) * scale
@@ -229,7 +230,7 @@ def heaviside(a: Any, at_zero: Any, *, type: ElementType) -> Any:
 
 @element(aten.nan_to_num.default, typed=True)
 def nan_to_num(a: Any, nan: Any = None, posinf: Any = None, neginf: Any = None, *, type: ElementType) -> Any:
-    if type not in (FLOAT, HALF):
+    if type not in FLOATS:
         return a
     most = float(torch.finfo(torch.float32 if type is FLOAT else torch.float16).max)
     above, below = (default if given is None else _number(given) for given, default in ((posinf, most), (neginf, -most)))

@@ -9,11 +9,11 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import And, BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor, Const, IsFinite, IsInf, IsNaN, Not, Or, Select
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
+from pypoplar.poptorch.lowering.expressions import FLOATS
+from pypoplar.types import BOOL, INT, ElementType
 
 aten = torch.ops.aten
 BITS = 32  # of the integers that are shifted
-FLOATS = (FLOAT, HALF)
 
 
 @element(aten.eq.Tensor, aten.eq.Scalar, relation=True)

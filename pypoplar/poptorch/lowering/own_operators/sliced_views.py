@@ -8,6 +8,7 @@ from pypoplar import popops, poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import as_type
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.types import INT, UNSIGNED_INT
 
@@ -17,7 +18,7 @@ def _offset(ctx: EntryContext, start: Operand) -> Tensor:
     given = start.placed().reshape([1])
     if given.elementType() is UNSIGNED_INT:
         return given
-    whole = given if given.elementType() is INT else popops.cast(ctx.graph, given, INT, ctx.program, ctx.name)
+    whole = as_type(ctx, given, INT)
     return whole.reinterpret(UNSIGNED_INT)
 
 

@@ -12,9 +12,10 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops import padding
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.expressions import mapped, typed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.shared_places import added_overlaps
-from pypoplar.poptorch.lowering.tensor_views import broadcast, elements_at, every, number, strided_places, typed
+from pypoplar.poptorch.lowering.tensor_views import broadcast, elements_at, every, number, strided_places
 from pypoplar.types import BOOL
 
 aten = torch.ops.aten
@@ -243,4 +244,4 @@ def triangle(ctx: EntryContext, source: Operand, diagonal: int = 0) -> Tensor:
     tensor = source.placed()
     mask = ctx.constant(kept)
     chosen = popops.expr.Select(popops.expr._1, popops.expr.Const(False if ctx.type is BOOL else 0, ctx.type), popops.expr._2)
-    return popops.map(ctx.graph, chosen, [tensor, broadcast(mask, tensor.shape())], ctx.program, ctx.name)
+    return mapped(ctx, chosen, tensor, broadcast(mask, tensor.shape()))
