@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.cloning import TensorCloneMethod
     from pypoplar.graph.graph import Graph, VariableMappingMethod
     from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
+    from pypoplar.graph.location import location
     from pypoplar.graph.tensor import Tensor, UpsampleMethod
     from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
     from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
@@ -118,6 +119,7 @@ _HOMES = {
     "pypoplar.graph.vertex_introspector": "VertexIntrospector VertexPerfEstimate",
     "pypoplar.graph.graph": "Graph VariableMappingMethod",
     "pypoplar.graph.host_links": "DataStream Function HostFunction RemoteBuffer ReplicatedStreamMode",
+    "pypoplar.graph.location": "location",
     "pypoplar.graph.tensor": "Tensor UpsampleMethod",
     "pypoplar.graph.vertices": "ComputeSet FieldRef VertexRange VertexRef",
     "pypoplar.graph.views": "append concat stack",
@@ -261,6 +263,7 @@ __all__ = [
     "default",
     "ipu",
     "listing",
+    "location",
     "predict",
     "program",
     "setFloatingPointBehaviour",

@@ -7,16 +7,72 @@ small number, and the readable `Location` is made only when somebody asks for it
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from types import CodeType, FrameType
 
 from pypoplar.codelet.ir.terms import Location
-from pypoplar.tracebacks import is_ours
+from pypoplar.errors import PoplarTypeError
+from pypoplar.tracebacks import is_ours, public
 
 _INSIDE = -1
+_here: ContextVar[Location | None] = ContextVar("location", default=None)  # what is being made belongs to this line
 _file_is_ours = functools.lru_cache(1024)(is_ours)  # each program asks it of some frames, of the same few files
+
+
+@public
+def location(file: str, line: int, function: str = "") -> AbstractContextManager[None]:
+    """Let what is made meanwhile belong to a line of another file: for libraries and front ends that read a program from somewhere.
+
+    Messages, reports and profiles name this line in the place of the one that called pypoplar.
+
+    Parameters
+    ----------
+    file:
+        The name of the file.
+    line:
+        The number of the line in it, from 1 on.
+    function:
+        What the line is in, as Python's `__qualname__` names it, where that is known.
+
+    Returns
+    -------
+    AbstractContextManager
+        What a ``with`` statement takes.
+
+    Raises
+    ------
+    PoplarTypeError
+        For what is no text and no number.
+
+    Examples
+    --------
+    >>> import pypoplar
+    >>> from pypoplar.program import Sequence
+    >>> with pypoplar.location("network.txt", 12):
+    ...     program = Sequence()
+    >>> program.location.file, program.location.line
+    ('network.txt', 12)
+    """
+    if type(file) is not str or type(function) is not str:
+        raise PoplarTypeError(f"location takes the names of a file and of a function, got {file!r} and {function!r}")
+    if type(line) is not int or line < 1:
+        raise PoplarTypeError(f"location takes the number of a line, from 1 on, got {line!r}")
+    return at(Location(file, line, function))
+
+
+@contextlib.contextmanager
+def at(here: Location | None) -> Iterator[None]:
+    """Let what is made meanwhile belong to a line, or, with None, to the line that makes it."""
+    before = _here.set(here)
+    try:
+        yield
+    finally:
+        _here.reset(before)
 
 
 def location_of(code: CodeType, instruction: int) -> Location:
@@ -36,11 +92,14 @@ class LocationTable:
 
     def __init__(self) -> None:
         # A code object is hashed by value, which is slow; its id serves, because `_places` keeps it alive.
-        self._numbers: dict[tuple[int, int], int] = {}
-        self._places: list[tuple[CodeType, int]] = []
+        self._numbers: dict[tuple[int, int] | Location, int] = {}
+        self._places: list[tuple[CodeType, int] | Location] = []
 
     def note(self, depth: int = 2) -> int:
-        """The number of the nearest line outside pypoplar, looking from `depth` frames up (1 is the caller)."""
+        """The number of the line that `location` says, else of the nearest one of the user's, `depth` frames up or further."""
+        here = _here.get()
+        if here is not None:
+            return self._noted(here)
         frame = sys._getframe(depth)
         code = frame.f_code
         number = self._numbers.get((id(code), frame.f_lasti), _INSIDE)
@@ -57,9 +116,16 @@ class LocationTable:
             self._numbers[key] = number
         return number
 
+    def _noted(self, here: Location) -> int:
+        number = self._numbers.setdefault(here, len(self._places))
+        if number == len(self._places):
+            self._places.append(here)
+        return number
+
     def location(self, number: int) -> Location:
         """The line with this number."""
-        return location_of(*self._places[number])
+        place = self._places[number]
+        return place if isinstance(place, Location) else location_of(*place)
 
     def all_of(self, numbers: Iterable[int]) -> tuple[Location, ...]:
         """The lines with these numbers, each made once: a loop makes many things at one line."""
@@ -71,7 +137,13 @@ class LocationTable:
 
 
 def caller_location(made: object = None) -> Location:
-    """The nearest line outside pypoplar that led here; the constructor of what is `made` is none, wherever its class is from."""
+    """The line that `location` says, else the nearest one outside pypoplar that led here.
+
+    The constructor of what is `made` is none, wherever its class is from.
+    """
+    here = _here.get()
+    if here is not None:
+        return here
     frame = sys._getframe(1)
     while frame.f_back is not None and (_file_is_ours(frame.f_code.co_filename) or _constructs(frame, made)):
         frame = frame.f_back

@@ -1,9 +1,15 @@
 """Where the user's code made something."""
 
+import contextlib
 import linecache
 
-from pypoplar.codelet.ir.terms import line_text
+import pytest
+
+import pypoplar
+from pypoplar.codelet.ir.terms import Location, line_text
+from pypoplar.errors import PoplarError, PoplarTypeError
 from pypoplar.graph.location import LocationTable, caller_location
+from pypoplar.program import Copy
 from pypoplar.tracebacks import is_ours
 
 
@@ -53,3 +59,39 @@ def test_tutorials_that_ship_with_the_package_are_user_code():
     assert is_ours(package + "popops/add.py")
     assert not is_ours(package + "_resources/tutorials/tut1.py")
     assert not is_ours("/somewhere/else.py")
+
+
+def test_what_is_made_within_a_location_has_its_line():
+    table = LocationTable()
+    before = table.note(1)
+    with pypoplar.location("network.txt", 12, "layer"):
+        numbers = [table.note(1) for _ in range(2)]
+        made = caller_location()
+        with pypoplar.location("network.txt", 13):
+            inner = caller_location()
+    assert numbers[0] == numbers[1] != before
+    assert table.location(numbers[0]) == made == Location("network.txt", 12, "layer")
+    assert inner == Location("network.txt", 13, "")
+    assert caller_location().file == table.location(before).file == __file__
+
+
+def test_a_location_is_over_after_an_error():
+    with contextlib.suppress(ZeroDivisionError), pypoplar.location("network.txt", 1):
+        raise ZeroDivisionError
+    assert caller_location().file == __file__
+
+
+def test_variables_and_programs_have_the_line_of_a_location():
+    graph = pypoplar.Graph(pypoplar.IPUModel("tiny").createDevice())
+    with pypoplar.location("network.txt", 12):
+        x = graph.addVariable(pypoplar.FLOAT, [3], "lost")
+        program = Copy(x, x)
+    assert program.location == Location("network.txt", 12, "")
+    with pytest.raises(PoplarError, match=r"^network\.txt:12: variable .lost. has no tile"):  # it is on no tile
+        pypoplar.compileGraph(graph, program)
+
+
+@pytest.mark.parametrize("given", [(3, 4), ("a", "4"), ("a", 0), ("a", True), ("a", 1, None)])
+def test_a_location_is_a_file_and_a_number(given):
+    with pytest.raises(PoplarTypeError, match="location takes"), pypoplar.location(*given):
+        pass

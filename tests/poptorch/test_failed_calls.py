@@ -2,6 +2,7 @@
 
 import copy
 import signal
+import traceback
 from unittest.mock import Mock
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from pypoplar import poptorch
-from pypoplar.errors import ApplicationRuntimeError, PoplarError
+from pypoplar.errors import ApplicationRuntimeError, PoplarError, PoplarIndexError
 
 
 @pytest.fixture(autouse=True)
@@ -299,3 +300,14 @@ def test_a_compilation_that_is_interrupted_at_its_end_is_made_anew():
             assert not training.isCompiled()
         outcomes.append((training(*batch(0)), everything(model, training, optimizer)))
     assert same(*outcomes)
+
+
+def test_the_traceback_of_what_cannot_be_lowered_has_the_line_of_the_module():
+    class Picks(nn.Module):
+        def forward(self, x):
+            return x[torch.tensor([5])]
+
+    with pytest.raises(PoplarIndexError) as caught:
+        poptorch.inferenceModel(Picks())(torch.ones(3))
+    lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename == __file__]
+    assert lines == ["poptorch.inferenceModel(Picks())(torch.ones(3))", "return x[torch.tensor([5])]"]

@@ -12,9 +12,9 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, Exp, Log, Log1p, Max, Select, Sigmoid, Signum, expression
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import computed, wide
 from pypoplar.poptorch.lowering.losses import Reduction
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import computed, wide
 from pypoplar.types import FLOAT
 
 aten = torch.ops.aten

@@ -16,8 +16,8 @@ from pypoplar import poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, Pending
 from pypoplar.types import BOOL, FLOAT, HALF, INT, SHORT, SIGNED_CHAR, UNSIGNED_CHAR, ElementType

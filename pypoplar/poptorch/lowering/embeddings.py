@@ -10,8 +10,8 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, Equal, Select, _1
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import as_type, mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import as_type, mapped
 from pypoplar.types import FLOAT, INT, UNSIGNED_INT, ElementType
 
 aten = torch.ops.aten

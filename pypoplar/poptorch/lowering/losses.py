@@ -12,8 +12,8 @@ from pypoplar import popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, NotEqual, Select, _1, _2, _3
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import mapped
 from pypoplar.types import FLOAT, INT, UNSIGNED_INT
 
 aten = torch.ops.aten

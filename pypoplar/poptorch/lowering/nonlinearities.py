@@ -12,8 +12,8 @@ from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Const, Max, Select, Sigmoid, _1, _2
 from pypoplar.poptorch.lowering.activations import leaky_relu, leaky_relu_backward, log_sigmoid
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, computed, mapped, rounded, wide
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, computed, mapped, rounded, wide
 
 aten = torch.ops.aten
 Type = popnn.NonLinearityType

@@ -13,8 +13,8 @@ from pypoplar import poplin, popnn, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, Rsqrt, _1, _2, _3
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import as_type, mapped
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import as_type, mapped
 from pypoplar.types import FLOAT
 
 aten = torch.ops.aten

@@ -8,8 +8,8 @@ import torch
 from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.poptorch.lowering.tensor_views import broadcast
 
 aten = torch.ops.aten

@@ -12,10 +12,10 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
 from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
 
 aten = torch.ops.aten

@@ -13,8 +13,8 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.types import BOOL, ElementType
 
 aten = torch.ops.aten

@@ -9,8 +9,8 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import Abs, And, Const, Expr, Floor, IsNaN, Max, Min, NotEqual, Rem, Select, Signum, Square, Trunc
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.poptorch.lowering.expressions import FLOATS
 from pypoplar.poptorch.lowering.rearranging.disjoint_sums import disjoint_sum
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.types import ElementType
 
 aten = torch.ops.aten

@@ -10,7 +10,7 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import Abs, And, Atan2, Const, Exp, Expm1, IsInf, IsNaN, Log, Log1p, Max, Min, Or, Select, Sqrt, Square
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.poptorch.lowering.expressions import FLOATS
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.types import FLOAT, ElementType
 
 aten = torch.ops.aten

@@ -9,7 +9,7 @@ import torch
 from pypoplar.popops import expr
 from pypoplar.popops.expr import And, BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor, Const, IsFinite, IsInf, IsNaN, Not, Or, Select
 from pypoplar.poptorch.lowering.elements import element
-from pypoplar.poptorch.lowering.expressions import FLOATS
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.types import BOOL, INT, ElementType
 
 aten = torch.ops.aten

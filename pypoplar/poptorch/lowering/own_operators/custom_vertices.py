@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.graph.location import at
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
@@ -45,7 +46,8 @@ def _tensors(ctx: EntryContext, operands: list[Operand]) -> list[Tensor]:
 @lowers(torch.ops.poptorch.custom_operation.default)
 def custom_operation(ctx: EntryContext, inputs: list[Operand], key: str, outputs: str, attributes: str) -> list[Tensor]:
     operator = operators.custom_operator(key)
-    results = operator.forward(ctx.graph, _tensors(ctx, inputs), json.loads(attributes), ctx.program, ctx.name)
+    with at(None):  # its own lines made what it makes
+        results = operator.forward(ctx.graph, _tensors(ctx, inputs), json.loads(attributes), ctx.program, ctx.name)
     return _checked(ctx, f"the operator {key!r}", results, optional=False)
 
 
@@ -56,5 +58,6 @@ def custom_operation_backward(
     operator = operators.custom_operator(key)
     assert operator.gradient is not None, "autograd has asked"
     tensors = [_tensors(ctx, operands) for operands in (gradients, inputs, outputs)]
-    results = operator.gradient(ctx.graph, *tensors, json.loads(attributes), ctx.program, ctx.name)
+    with at(None):
+        results = operator.gradient(ctx.graph, *tensors, json.loads(attributes), ctx.program, ctx.name)
     return _checked(ctx, f"the gradient of the operator {key!r}", results, optional=True)

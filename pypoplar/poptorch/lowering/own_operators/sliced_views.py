@@ -8,8 +8,8 @@ from pypoplar import popops, poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTorch)
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import as_type
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import as_type
 from pypoplar.types import INT, UNSIGNED_INT
 
 

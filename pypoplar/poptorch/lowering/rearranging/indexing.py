@@ -13,9 +13,9 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Cast, Const, IsNaN, Max, NotEqual, Select, _1, _2, _3
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped, typed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.rows import Combining, put_rows, row_numbers, taken_rows
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped, typed
 from pypoplar.poptorch.lowering.tensor_views import broadcast, number
 from pypoplar.types import BOOL, FLOAT, INT
 

@@ -12,9 +12,9 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops import padding
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import mapped, typed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.rearranging.shared_places import added_overlaps
+from pypoplar.poptorch.lowering.shared_expressions import mapped, typed
 from pypoplar.poptorch.lowering.tensor_views import broadcast, elements_at, every, number, strided_places
 from pypoplar.types import BOOL
 

@@ -11,8 +11,8 @@ from pypoplar import popops, poprand
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Cast, Const, Log, Select, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.tensor_views import broadcast
 from pypoplar.types import FLOAT, INT, ElementType
 

@@ -17,7 +17,7 @@ from pypoplar.errors import PoplarIndexError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import And, Const, Expr, PlaceHolder, Select
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.tensor_views import broadcast
 from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.program import Copy

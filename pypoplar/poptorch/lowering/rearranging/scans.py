@@ -13,10 +13,10 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Abs, And, Exp, Expr, IsInf, IsNaN, Log1p, Max, Or, Select, _1, _2, _3, _4
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
 from pypoplar.poptorch.lowering.integers.wide_integers import Combined, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped
 from pypoplar.poptorch.lowering.tensor_views import broadcast
 from pypoplar.types import FLOAT, INT, LONGLONG
 

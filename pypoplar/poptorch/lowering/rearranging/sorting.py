@@ -11,9 +11,9 @@ from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, IsNaN, Not, Select, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
-from pypoplar.poptorch.lowering.expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.nonlinearities import rows_back, rows_last
+from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.types import BOOL, FLOAT, INT
 
 aten = torch.ops.aten

@@ -16,12 +16,13 @@ from torch import fx
 
 from pypoplar import popops
 from pypoplar.errors import PoplarError
+from pypoplar.graph.location import at
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.entry_context import EntryContext
 from pypoplar.poptorch.lowering.folding import folded, folds, narrowed
-from pypoplar.poptorch.lowering.lines import at_line
 from pypoplar.poptorch.lowering.lowering_table import BODIES, TABLE
 from pypoplar.poptorch.lowering.values import Constant, Pending
+from pypoplar.poptorch.lowering.walks.user_lines import show_line
 from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
 
 Progress = Callable[[int, int, str], None]
@@ -119,12 +120,18 @@ class GraphWalk(WalkValues):
 def from_line_of(node: fx.Node, act: Callable[[], Any]) -> Any:
     """The result of `act`, as from the user's line that an operation is of; errors name it."""
     origin = node.meta.get("origin")
+    line = origin.location if origin else None
     try:
-        return at_line(origin.location if origin else None, act)
+        with at(line):
+            return act()
     except PoplarError as problem:
+        if line is not None:
+            show_line(problem, line)
         if origin is not None and problem.args and isinstance(problem.args[0], str) and str(origin) not in problem.args[0]:
             problem.args = (f"{problem.args[0]} ({origin})", *problem.args[1:])
         raise
     except Exception as problem:  # of PyTorch, which computes constants
+        if line is not None:
+            show_line(problem, line)
         problem.add_note(f"{origin or node}")
         raise
