@@ -47,6 +47,7 @@ WORDS = {
     "popnn": "layers, losses",
     "poptorch": "models of PyTorch",
     "testing": "runs a function, compares engines",
+    "poprun": "starts a program in several instances",
     "documents": "finds and makes the documents",
     "pva": "profiles, read and written",
     "cli": "the command",

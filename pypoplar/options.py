@@ -213,6 +213,15 @@ class EngineOptions:
         True,
         "successive copies that do not depend on each other are one exchange, or share a sync with the host",
     )
+    mpi_timeout: int = option(
+        "pypoplar.mpi_timeout",
+        NUMBER,
+        300,
+        "seconds after which an instance that waits for others says which of them have not come, and ends all",
+    )
+    mpi_checks: bool = option(
+        "pypoplar.mpi_checks", FLAG, True, "compare what instances give the streams that all replicas have in common"
+    )
     progress: str = option(
         "pypoplar.progress",
         choice("auto", "on", "off"),

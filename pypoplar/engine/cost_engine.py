@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import numpy as np
 from attrs import evolve, frozen
@@ -17,7 +17,7 @@ from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.streams import unknown_name
-from pypoplar.errors import ApplicationRuntimeError
+from pypoplar.errors import ApplicationRuntimeError, InvalidOption
 from pypoplar.executable.executable import Executable
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.assumptions import Assumption
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class CostEngine(Engine):
     """Prices programs without running them: what `Engine` makes with ``mode="cost"``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (as of Engine)
         self,
         graph: Graph | Executable,
         programs: Program | Iterable[Program] | Options = None,
@@ -48,7 +48,11 @@ class CostEngine(Engine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
+        comm: Any = None,
     ) -> None:
+        if comm is not None:
+            raise InvalidOption("comm: mode='cost' prices all replicas in each process, and none of them meets another")
+        self._spread = None
         given = cast(tuple[Assumption, ...], listed_assumptions(assumptions))
         self._name_and_compile(graph, programs, options, "cost", progress, name, given)
         translate_codelets(self.executable)

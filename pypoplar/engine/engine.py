@@ -6,7 +6,8 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeVar, cast, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, TypeVar, cast, overload
 
 import numpy as np
 from attrs import evolve
@@ -19,8 +20,9 @@ from pypoplar.engine.checkpoint import Checkpoints
 from pypoplar.engine.division import available_processors
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.loaded_codelets import translate_codelets
+from pypoplar.engine.processes import instance_environment
 from pypoplar.engine.replicas.crew import replicas_together
-from pypoplar.engine.replicas.host_side import HostSide, replica_number
+from pypoplar.engine.replicas.host_side import HostSide
 from pypoplar.engine.replicas.replica import Replica, count_all, initialise_all, make_replicas, restart_all
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.shown_engine import ShownEngine
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
     from pypoplar.compiler.compile import Progress
     from pypoplar.engine.cost.class_runs import Samples
+    from pypoplar.engine.processes.mpi_meeting import MpiMeeting
+    from pypoplar.engine.processes.spread_replicas import SpreadReplicas
     from pypoplar.executable.archive import Place
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
@@ -223,6 +227,9 @@ class Engine(ShownEngine):
         drawn, ``{"Search": {"keys": (0, 99)}}``. Each is priced with three seeds, and the largest price holds.
     assumptions:
         With mode "cost" what is assumed of control that data decide: see `assume`, `assume_count`, `assume_share`.
+    comm:
+        A communicator of mpi4py: its processes have equal shares of the graph's replicas, all of them make the engine, run the
+        same programs, and meet where replicas do; the first one compiles. Under `poprun` that is so without it.
 
     Raises
     ------
@@ -232,7 +239,7 @@ class Engine(ShownEngine):
         When a codelet of an executable from a file cannot be translated.
     """
 
-    def __new__(
+    def __new__(  # noqa: PLR0913 (those of Poplar, and ours by name)
         cls,
         graph: Graph | Executable,
         programs: Program | Iterable[Program] | Options = None,
@@ -243,6 +250,7 @@ class Engine(ShownEngine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
+        comm: Any = None,
     ) -> Self:
         """An engine of a mode: one of mode "cost" is of a class of its own."""
         if mode == "cost" and cls is Engine:
@@ -251,7 +259,7 @@ class Engine(ShownEngine):
             return cast(Self, object.__new__(CostEngine))
         return super().__new__(cls)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (as of __new__)
         self,
         graph: Graph | Executable,
         programs: Program | Iterable[Program] | Options = None,
@@ -262,21 +270,29 @@ class Engine(ShownEngine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
+        comm: Any = None,
     ) -> None:
         if mode not in MODES:
             raise InvalidOption(f"mode is {mode!r}: expected 'native', 'interpret' or 'cost'")
         if sample is not None or assumptions:
             what = "sample" if sample is not None else "assumptions"
             raise InvalidOption(f"{what}: for mode='cost' only, which has no data; this engine has")
+        self._spread = _spread(comm, graph, programs, options)
         self._name_and_compile(graph, programs, options, mode, progress, name, ())
         translate_codelets(self.executable)
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
-        self._replicas = make_replicas(self.executable, threads)
-        self._host = HostSide(self.executable, self._replicas)
+        self._replicas = make_replicas(self.executable, threads, None if self._spread is None else self._spread.ours)
+        holders = None if self._spread is None else self._spread.peers.shares.of_replica
+        self._host = HostSide(self.executable, self._replicas, holders)
         first = self._replicas[0]
         self._state, self._streams, self._services, self._runs = first.state, first.streams, first.services, first.runs
         self._all_runs = tuple(replica.runs for replica in self._replicas)
-        self._runner: Runner = _make_runner(mode, self._replicas, threads)
+        self._mover: Runner = _make_runner(
+            mode, self._replicas, threads
+        )  # of what the host writes and reads, in this process alone
+        self._runner: Runner = self._mover
+        if self._spread is not None:
+            self._runner = _make_runner(mode, self._replicas, threads, self._spread.meet(self.executable, first))
         self._loaded = False
         self._device: Device | None = None
         self._auto_report = self._writes_reports()
@@ -312,16 +328,28 @@ class Engine(ShownEngine):
             if graph.mode != compiled:
                 raise ApplicationRuntimeError(_other_mode(graph.mode, mode))
             self.executable = _with_options(graph, options)
+            if self._spread is not None:
+                self._spread.check_equal(self.executable)
         else:
-            self.executable = compileGraph(
-                graph,
-                programs,  # type: ignore[arg-type]
-                options,
-                progress,
-                name=name,
-                mode=compiled,
-                assumptions=assumptions,
-            )
+
+            def compile() -> Executable:
+                return compileGraph(
+                    graph,
+                    programs,  # type: ignore[arg-type]
+                    options,
+                    progress,
+                    name=name,
+                    mode=compiled,
+                    assumptions=assumptions,
+                )
+
+            if self._spread is None:
+                self.executable = compile()
+            else:
+                shared = self._spread.compiled(graph, programs, options, compile)
+                self.executable = _with_options(shared, {} if options is None else options)
+        if self._spread is not None:
+            self.executable = evolve(self.executable, options=self._spread.own_options(self.executable.options))
         self._lock = threading.RLock()
         self._busy = False
         self._name, self._created = name, _now()
@@ -354,7 +382,7 @@ class Engine(ShownEngine):
     def _choose_device(self, device: Device | None, what: str) -> None:
         """The device for `what`, which all that follows needs attached; without one it stays the one before, if there is one."""
         if device is not None:
-            _check_device(self.executable, device)
+            _check_device(self.executable, device, self.executable.replicas if self._spread is None else len(self._spread.ours))
         chosen = self._device if device is None else device
         if chosen is not None:
             chosen.require_attached(what)
@@ -363,6 +391,8 @@ class Engine(ShownEngine):
     def _load(self) -> None:
         restart_all(self._replicas)
         self._host.rewind()
+        if self._spread is not None:
+            self._spread.load(self._replicas)
         self._loaded = True
 
     def _initialise(self) -> None:
@@ -453,14 +483,16 @@ class Engine(ShownEngine):
         self._require_load("run")
         self._choose_device(None, "run")
         self._require_streams(program)
+        if self._spread is not None:
+            self._alone(partial(self._spread.begin, program))
         entry, label = int(self.executable.entries[program]), name or f"program {program}"
         self._alone(lambda: count_all(self._all_runs, label, lambda: self._run_entry(entry, label)))
         if self._auto_report is not None:
             self._auto_report.after_run()
 
     def _require_streams(self, program: int) -> None:
-        for number, replica in enumerate(self._replicas):
-            whose = f" of replica {number}" if len(self._replicas) > 1 else ""
+        for replica in self._replicas:
+            whose = f" of replica {replica.number}" if self.executable.replicas > 1 else ""
             replica.streams.require(self.executable.entry_streams[program], whose)
 
     def _run_entry(self, entry: int, name: str = "") -> None:
@@ -472,7 +504,7 @@ class Engine(ShownEngine):
             else None
         )
         try:
-            fault = self._runner.run(entry, bar)
+            fault = (self._runner if name else self._mover).run(entry, bar)
         finally:
             if bar is not None:
                 bar.close()
@@ -729,7 +761,7 @@ class Engine(ShownEngine):
         TensorIOStateError
             If the array does not fit.
         """
-        services = self._replicas[self._host.number(replica, "copyToRemoteBuffer")].services
+        services = self._host.one(replica, "copyToRemoteBuffer").services
         number, target = services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.shape).ravel()
@@ -757,7 +789,7 @@ class Engine(ShownEngine):
         TensorIOStateError
             If the array does not fit or cannot be written to.
         """
-        services = self._replicas[self._host.number(replica, "copyFromRemoteBuffer")].services
+        services = self._host.one(replica, "copyFromRemoteBuffer").services
         number, source = services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.shape, writes=True)
@@ -804,9 +836,11 @@ class Engine(ShownEngine):
 
     def _profiled(self, replica: int | None) -> Runs:
         """The runs of which a report tells, those of a replica; where there is only one, the option changes nothing."""
-        if replica is None and len(self._all_runs) > 1:
+        if replica is None and self.executable.replicas > 1:
             replica = self.executable.options.replica_to_profile
-        return self._all_runs[0 if replica is None else replica_number(replica, len(self._all_runs), "getReport")]
+            if replica is not None and self._spread is not None and replica not in self._spread.ours:
+                replica = None  # another process tells of it
+        return self._runs if replica is None else self._host.one(replica, "getReport").runs
 
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
         """Makes reports of this engine without holding it."""
@@ -917,22 +951,40 @@ class Runner(Protocol):
         """Run the program from row `entry` on; the fault that ended it, if one did. `progress` is called now and then."""
 
 
-def _make_runner(mode: Mode, replicas: Sequence[Replica], threads: int) -> Runner:
+def _spread(
+    comm: Any, graph: Graph | Executable, programs: Program | Iterable[Program] | Options, options: Options
+) -> SpreadReplicas | None:
+    """How the replicas of an engine are spread over processes; None where all are of this one."""
+    if comm is None and not instance_environment.is_set():
+        return None
+    from pypoplar.engine.processes.spread_replicas import spread  # late: most engines are of one process
+    from pypoplar.graph.graph import Graph as AnyGraph
+
+    if isinstance(graph, Executable):
+        given = programs if options is None and isinstance(programs, Mapping) else options
+        return spread(comm, graph.replicas, dict(graph.options.given) if given is None else given)
+    top: object = graph
+    replicas = top.getTopLevelGraph().replicas().count if isinstance(top, AnyGraph) else 1
+    return spread(comm, replicas, options)
+
+
+def _make_runner(mode: Mode, replicas: Sequence[Replica], threads: int, meeting: MpiMeeting | None = None) -> Runner:
     first = replicas[0]
+    several = first.state.executable.replicas > 1
     if mode == "native":
         from pypoplar.engine.native.runner import NativeRunner
 
         native = NativeRunner(first.state, first.services)
         others = [NativeRunner(replica.state, replica.services, native.codelets) for replica in replicas[1:]]
-        return replicas_together(replicas, [native, *others], threads or available_processors()) if others else native
+        return replicas_together(replicas, [native, *others], threads or available_processors(), meeting) if several else native
     from pypoplar.engine.interpreter.interpreter import InterpretingRunner
 
     interpreting = InterpretingRunner(first.state, first.services)
     more = [InterpretingRunner(replica.state, replica.services, interpreting.forms) for replica in replicas[1:]]
-    return replicas_together(replicas, [interpreting, *more], 0) if more else interpreting
+    return replicas_together(replicas, [interpreting, *more], 0, meeting) if several else interpreting
 
 
-def _check_device(executable: Executable, device: object) -> None:
+def _check_device(executable: Executable, device: object, here: int) -> None:
     if not isinstance(device, Device):
         hint = "; its createDevice() makes one" if isinstance(device, IPUModel) else ""
         raise PoplarTypeError(f"expected a Device, got {type(device).__name__}{hint}")
@@ -950,7 +1002,8 @@ def _check_device(executable: Executable, device: object) -> None:
             f"compile for this device, or make one with timing={compiled.timing!r}"
         )
     ipus = executable.replicas * compiled.getNumIPUs()
-    if (target.getNumIPUs(), target.getTilesPerIPU()) != (ipus, compiled.getTilesPerIPU()):
+    fitting = (ipus, here * compiled.getNumIPUs())  # all of them, or those of this process
+    if target.getNumIPUs() not in fitting or target.getTilesPerIPU() != compiled.getTilesPerIPU():
         each = f", {compiled.getNumIPUs()} for each of {executable.replicas} replicas" if executable.replicas > 1 else ""
         raise ApplicationRuntimeError(
             f"the device has {target.getNumIPUs()} IPUs of {target.getTilesPerIPU()} tiles, "

@@ -136,6 +136,7 @@ class HostStreams:
     _callbacks: dict[int, Callback] = field(factory=dict)
     _chunks: dict[int, int] = field(factory=dict)  # chunks that a callback has served, for messages
     _prefetched: dict[int, AnyArray] = field(factory=dict)  # chunks that callbacks have filled ahead of time
+    watch: Callable[[int, AnyArray], None] | None = None  # is told of each chunk that a callback has filled
 
     def __attrs_post_init__(self) -> None:
         for number, plan in enumerate(self.plans):
@@ -252,6 +253,16 @@ class HostStreams:
         self._chunks[number] = served + 1
         if given is not None and plan.kind == "to device":
             self._take(plan, chunk, given)
+        if self.watch is not None and plan.kind == "to device":
+            self.watch(number, chunk)
+
+    def left(self, number: int) -> AnyArray | None:
+        """The bytes of a connected array in the order in which they will be taken; None for other streams."""
+        array = self._arrays.get(number)
+        if array is None or number in self._callbacks:
+            return None
+        position, whole = int(self._rows()[number, Stream.POSITION]), array.view(np.uint8).reshape(-1)
+        return np.concatenate((whole[position:], whole[:position])) if position else whole
 
     def _serve_protocol(self, number: int, callback: StreamCallback, chunk: AnyArray) -> None:
         ready = self._prefetched.pop(number, None)

@@ -12,20 +12,22 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from attrs import define, evolve, field
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.branch_log import forget_branches
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.faults import Fault, Stop
 from pypoplar.engine.native.workers import Workers
-from pypoplar.engine.replicas.meeting import Meeting, OneProcess
+from pypoplar.engine.replicas.meeting import AGREED, BROKEN_OFF, FAULT, RAISED, Failure, Meeting, OneProcess, agreed
 from pypoplar.engine.replicas.parting import parted, unequal
 from pypoplar.engine.replicas.replica import Replica
 from pypoplar.errors import PoplarError
 from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import MEETINGS, ServiceKind
 
 LOOK = 0.05  # seconds between looks at the progress
@@ -69,19 +71,24 @@ class Crew:
     going: list[int] = field(factory=list)  # replicas that can go on
     _waiting: dict[int, int] = field(factory=dict)  # services at which replicas wait for others
     stops: dict[int, Stop] = field(factory=dict)  # of those that have gone on in this round
+    round: int = 0  # since replicas have last met
     _cancelled: bool = False
 
     def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
         """Run the program from row `entry` on; the fault that ended it, if one did."""
         self._waiting.clear()
         self.stops.clear()
-        self._cancelled = False
+        self._cancelled, self.round = False, 0
         self.going = [*range(len(self.runners))]
         try:
             for number, runner in enumerate(self.runners):
                 forget_branches(self._state(number).tables[Slot.BRANCHES])
                 runner.begin(entry, None if number else progress)
             return self._rounds(progress)
+        except BaseException as error:
+            if self.meeting.ends_together and AGREED not in vars(error):  # it is raised again, once the others know of it
+                self.meeting.failed([Failure(self.round, BROKEN_OFF, 0, self._number(0), error=error)])
+            raise
         finally:
             for runner in self.runners:
                 runner.finish()
@@ -89,22 +96,27 @@ class Crew:
     def _state(self, number: int) -> EngineState:
         return self.replicas[number].state
 
+    def _number(self, number: int) -> int:
+        """Among the replicas of all processes."""
+        return self.replicas[number].number
+
     def _rounds(self, progress: Callable[[], None] | None) -> Fault | None:
         while self.going:
             self._run_rounds(progress)
             if progress is not None and self.threads:
                 progress()
             stops, self.stops = self.stops, {}
-            failed = {number: self.runners[number].clock for number, stop in stops.items() if stop.fault is not None}
-            first = self.meeting.first_failure(failed)
-            if first is not None:
-                fault = stops[first].fault
-                assert fault is not None
-                return evolve(fault, replica=first)
+            failures = [self._failure(number, stop.fault) for number, stop in stops.items() if stop.fault is not None]
+            if failures:
+                return self.meeting.failed(failures)
             self.going = [number for number, stop in sorted(stops.items()) if self._serve(number, stop)]
             if not self.going:
                 self._meet()
         return None
+
+    def _failure(self, number: int, fault: Fault) -> Failure:
+        replica = self._number(number)
+        return Failure(self.round, FAULT, self.runners[number].clock, replica, evolve(fault, replica=replica))
 
     def _serve(self, number: int, stop: Stop) -> bool:
         """Do what a replica has come to; whether it can go on then."""
@@ -116,8 +128,8 @@ class Crew:
         try:
             self.runners[number].serve(stop.service)
         except Exception as error:
-            _name_replica(error, number)
-            raise
+            _name_replica(error, self._number(number))
+            self.meeting.failed([Failure(self.round, RAISED, 0, self._number(number), error=error)])
         return True
 
     def _is_meeting(self, service: int) -> bool:
@@ -127,45 +139,53 @@ class Crew:
 
     def _meet(self) -> None:
         """Let those go on that wait for others, if any do; all of them have come."""
-        if not self._waiting:
+        if not self._waiting and not self.meeting.ends_together:
             return
         executable = self.replicas[0].state.executable
-        came = np.array([self._waiting.get(number, -1) for number in range(len(self.runners))], np.int64)
-        all_came = self.meeting.agree(came)
-        if bool((all_came != all_came[0]).any()):
-            raise parted(executable, all_came.tolist(), [self._state(number).tables[Slot.BRANCHES] for number in self.meeting.ours])
-        service = executable.services[int(came[0])]
+        came = np.array([self._waiting.get(number, NOTHING) for number in range(len(self.runners))], np.int64)
+        clocks = [runner.clock for runner in self.runners]
+        latest = self.meeting.come(came, max(clocks))
+        if latest is None:
+            self._tell_parting(came)
+        if not self._waiting:
+            return
+        number = int(came[0])
+        service = executable.services[number]
         if service["kind"] == ServiceKind.AGREE:
             self._agree(service)
         else:
-            self._exchange(service)
+            self._exchange(number, service, clocks, latest)
         for replica in self.replicas:
             forget_branches(replica.state.tables[Slot.BRANCHES])
         self.going = sorted(self._waiting)
         self._waiting.clear()
+        self.round = 0
+
+    def _tell_parting(self, came: Int64s) -> NoReturn:
+        logs = [replica.state.tables[Slot.BRANCHES].copy() for replica in self.replicas]
+        told = self.meeting.gather([*zip(came.tolist(), logs, strict=True)])
+        raise agreed(parted(self.replicas[0].state.executable, *zip(*told, strict=True)))
 
     def _agree(self, service: Mapping[str, Any]) -> None:
         stream = service["stream"]
-        values = np.array([int(replica.streams.array(stream)[0]) for replica in self.replicas], np.int64)
-        found = self.meeting.agree(values)
-        if bool((found != found[0]).any()):
-            raise unequal(service, found.tolist())
+        found = self.meeting.gather([int(replica.streams.array(stream)[0]) for replica in self.replicas])
+        if len({*found}) > 1:
+            raise agreed(unequal(service, found))
 
-    def _exchange(self, service: Mapping[str, Any]) -> None:
+    def _exchange(self, number: int, service: Mapping[str, Any], clocks: Sequence[int], latest: int) -> None:
         """Move what is sent, and let all replicas wait for the one that came last."""
         step = service["step"]
-        clocks = np.array([runner.clock for runner in self.runners], np.int64)
-        latest = int(self.meeting.agree(clocks).max())
-        for replica, runner, clock in zip(self.replicas, self.runners, clocks.tolist(), strict=True):
+        for replica, runner, clock in zip(self.replicas, self.runners, clocks, strict=True):
             replica.state.tables[Slot.COMPUTE_CYCLES][step] += latest - clock
             runner.wait_until(latest)
         sent, received = ([replica.streams.array(service[end]) for replica in self.replicas] for end in ("sent", "received"))
-        self.meeting.exchange(sent, received, service["receivers"])
+        self.meeting.exchange(number, sent, received, service["receivers"])
 
     # Threads
 
     def _run_rounds(self, progress: Callable[[], None] | None) -> None:
         """Run rounds up to one after which the thread that calls has to do something: more than a meeting."""
+        self.round += 1
         shift = _Shift(self, max(1, min(self.threads, len(self.going))))
         if self.threads == 0 or (shift.threads == 1 and threading.current_thread() is not threading.main_thread()):
             shift.work(0)
@@ -180,6 +200,7 @@ class Crew:
                 self._cancelled = True
                 for runner in self.runners:
                     runner.request_stop()
+                self.meeting.cancel()
                 workers.end()
                 raise
         if shift.error is not None:
@@ -194,12 +215,15 @@ class Crew:
         self.going = []
         stops.clear()
         self._meet()
+        self.round = 1
         return True
 
 
-def replicas_together(replicas: Sequence[Replica], runners: Sequence[ReplicaRunner], threads: int) -> Crew:
-    """What runs all replicas, each with its runner."""
-    return Crew(replicas, runners, OneProcess(len(replicas)), threads)
+def replicas_together(
+    replicas: Sequence[Replica], runners: Sequence[ReplicaRunner], threads: int, meeting: Meeting | None = None
+) -> Crew:
+    """What runs all replicas of this process, each with its runner; without a `meeting` they are all that there are."""
+    return Crew(replicas, runners, meeting or OneProcess(len(replicas)), threads)
 
 
 class _Shift:

@@ -33,8 +33,14 @@ class HostSide:
     """The replicas of an engine as the host sees them. Where there is only one, arrays have no axis for it."""
 
     executable: Executable
-    replicas: Sequence[Replica]
+    replicas: Sequence[Replica]  # of this process
+    holder: Callable[[int], str] | None = None  # what messages call the process of another's
     _shared: dict[str, _SharedChunks] = field(factory=dict)  # by stream, of callbacks that all replicas have together
+
+    @property
+    def _is_one(self) -> bool:
+        """Whether the program has one replica, and arrays no axis for them."""
+        return self.executable.replicas == 1
 
     def rewind(self) -> None:
         """Let no replica receive what another one has received before, as `Engine.load` does."""
@@ -47,14 +53,14 @@ class HostSide:
         """Connect host memory: see `Engine.connectStream`."""
         streams = [replica.streams for replica in self.replicas]
         number = streams[0].find(name)
-        if len(streams) == 1 or self._is_broadcast(number) or not isinstance(array, np.ndarray):
+        if self._is_one or self._is_broadcast(number) or not isinstance(array, np.ndarray):
             for own in streams:
                 own.connect(name, array)
             return
         if array.shape[:1] != (len(streams),):
             raise StreamConnectionError(
-                f"stream {name!r} has {len(streams)} replicas: expected an array whose first axis has one entry for each, "
-                f"got the shape {list(array.shape)}"
+                f"stream {name!r} has {len(streams)} replicas{self._here()}: expected an array whose first axis has one entry "
+                f"for each, got the shape {list(array.shape)}"
             )
         for replica, own in enumerate(streams):
             own.connect(name, array[replica : replica + 1])
@@ -64,7 +70,7 @@ class HostSide:
         streams = [each.streams for each in self.replicas]
         number = streams[0].find(name)
         if replica is not None:
-            streams[self.number(replica, "connectStreamToCallback")].connect_callback(name, callback)
+            self.one(replica, "connectStreamToCallback").streams.connect_callback(name, callback)
         elif len(streams) > 1 and self._is_broadcast(number):
             check_callback(name, callback)
             plan = self.executable.streams[number]
@@ -81,13 +87,22 @@ class HostSide:
 
     # Replicas by number
 
-    def number(self, replica: object, call: str) -> int:
-        """The number of a replica; `PoplarIndexError` if there is none of it."""
-        return replica_number(replica, len(self.replicas), call)
+    def _here(self) -> str:
+        return "" if len(self.replicas) == self.executable.replicas else " in this process"
+
+    def one(self, replica: object, call: str) -> Replica:
+        """A replica by its number among all; `PoplarIndexError` if there is none of it, or another process has it."""
+        number = replica_number(replica, self.executable.replicas, call) - self.replicas[0].number
+        if not 0 <= number < len(self.replicas):
+            first, last = self.replicas[0].number, self.replicas[-1].number
+            which = f"{first}" if first == last else f"{first} to {last}"
+            held = "another process" if self.holder is None else self.holder(number + first)
+            raise PoplarIndexError(f"{call}: replica {number + first} is of {held}; this one has {which}, and serves no other")
+        return self.replicas[number]
 
     def chosen(self, replica: object, call: str) -> Sequence[Replica]:
-        """One replica, or all for None."""
-        return self.replicas if replica is None else [self.replicas[self.number(replica, call)]]
+        """One replica, or all of this process for None."""
+        return self.replicas if replica is None else [self.one(replica, call)]
 
     # Tensors by handle
 
@@ -97,7 +112,7 @@ class HostSide:
 
     def read_shape(self, tensor: HostTensor) -> tuple[int, ...]:
         """The shape of what the host reads."""
-        return tensor.shape if len(self.replicas) == 1 else (len(self.replicas), *tensor.shape)
+        return tensor.shape if self._is_one else (len(self.replicas), *tensor.shape)
 
     def of_each(self, handle: str, values: AnyArray) -> Iterable[AnyArray]:
         """What each replica is written."""

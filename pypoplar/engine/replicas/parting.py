@@ -31,7 +31,7 @@ def parted(executable: Executable, came: Sequence[int], logs: Sequence[Int64s]) 
     """
     first = 0
     other = next(number for number, service in enumerate(came) if service != came[first])
-    lines = [f"replica {first} has come to {_place(executable, came[first])}, replica {other} to {_place(executable, came[other])}"]
+    lines = [f"replica {first} has come to {place(executable, came[first])}, replica {other} to {place(executable, came[other])}"]
     parting = find_parting(executable, logs[first], logs[other])
     if parting is None:
         lines.append("  where they went different ways is not known: they have decided too often since they last met")
@@ -66,7 +66,8 @@ def unequal(service: Mapping[str, Any], values: Sequence[int]) -> ApplicationRun
     )
 
 
-def _place(executable: Executable, service: int) -> str:
+def place(executable: Executable, service: int) -> str:
+    """Where a replica stands that waits for others, in words."""
     if service == NOTHING:
         return "the end of the program"
     met = executable.services[service]

@@ -45,7 +45,7 @@ class Replica:
 def initialise_all(replicas: Sequence[Replica]) -> None:
     """Memory and streams of all replicas as `Engine.load` leaves them."""
     for replica in replicas:
-        replica.initialise(replicas[0] if replica.number else None)
+        replica.initialise(None if replica is replicas[0] else replicas[0])
 
 
 def restart_all(replicas: Sequence[Replica]) -> None:
@@ -56,12 +56,13 @@ def restart_all(replicas: Sequence[Replica]) -> None:
         replica.runs.reset()
 
 
-def make_replicas(executable: Executable, threads: int) -> tuple[Replica, ...]:
-    """The replicas of an executable, on so many threads of the host, or one a processor for 0; see `threads_of_each`."""
-    division = divide(executable, threads_of_each(executable, threads))
+def make_replicas(executable: Executable, threads: int, ours: range | None = None) -> tuple[Replica, ...]:
+    """The replicas of an executable, or `ours` of them, on so many threads of the host; see `threads_of_each`."""
+    numbers = range(executable.replicas) if ours is None else ours
+    division = divide(executable, threads_of_each(executable, threads, len(numbers)))
     handles = frozenset(transfer.stream for transfer in (*executable.writes.values(), *executable.reads.values()))
     found: list[Replica] = []
-    for number in range(executable.replicas):
+    for number in numbers:
         state = make_state(executable, division, found[0].state if found else None)
         streams = HostStreams(executable.streams, state, handles, executable.options.prefetches)
         services = Services(executable, state, streams, replica=number)
@@ -76,11 +77,11 @@ def count_all(accounts: Sequence[Runs], name: str, work: Callable[[], None]) -> 
     work()
 
 
-def threads_of_each(executable: Executable, threads: int) -> int:
-    """Threads take replicas first, then tiles: how many each replica has. 0 for one a processor where there is one replica."""
+def threads_of_each(executable: Executable, threads: int, replicas: int) -> int:
+    """Threads take replicas first, then tiles: how many each has of so many here; 0, one a processor, where there is only one."""
     if executable.replicas == 1:
         return threads
-    return max(1, (threads or available_processors()) // executable.replicas)
+    return max(1, (threads or available_processors()) // replicas)
 
 
 def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:

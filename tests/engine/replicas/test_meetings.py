@@ -33,7 +33,8 @@ from pypoplar import (
     concat,
 )
 from pypoplar.engine import branch_log, division
-from pypoplar.engine.replicas.meeting import OneProcess
+from pypoplar.engine.faults import Fault
+from pypoplar.engine.replicas.meeting import FAULT, Failure, OneProcess
 from pypoplar.interface.driver_records import BranchLogHead
 from pypoplar.interface.header_slots import Slot
 from pypoplar.program import (
@@ -380,10 +381,13 @@ def test_the_first_fault_is_told_once_with_its_replica_and_all_stop(bench, mode)
 
 
 def test_the_replica_that_fails_first_in_time_is_told():
+    def first(failures):
+        faults = {replica: Fault(0, 0, 0, 0, 0, 0, 0, replica) for replica in failures}
+        return meeting.failed([Failure(1, FAULT, clock, replica, faults[replica]) for replica, clock in failures.items()]).replica
+
     meeting = OneProcess(4)
-    assert meeting.first_failure({3: 50, 1: 70}) == 3
-    assert meeting.first_failure({3: 50, 1: 50}) == 1
-    assert meeting.first_failure({}) is None
+    assert first({3: 50, 1: 70}) == 3
+    assert first({3: 50, 1: 50}) == 1
     assert list(meeting.ours) == [0, 1, 2, 3]
 
 

@@ -1,0 +1,1 @@
+"""Replicas that are spread over processes, which meet by MPI."""

@@ -1,0 +1,108 @@
+"""How all processes end where one of them fails: its message once, then none is left."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from pypoplar.engine.processes import instance_environment
+from pypoplar.engine.processes.peers import ENDED, FAILED, Peers
+from pypoplar.engine.processes.shares import Shares
+from pypoplar.engine.replicas.meeting import AGREED
+from pypoplar.errors import PoplarError
+
+ELECTION = 0.15  # seconds in which others may say that they have failed before
+FAREWELL = 1.0  # seconds in which the first one to fail ends this process
+STATUS = 1  # of processes that fail
+INTERRUPTED = 130
+
+
+def end_together(peers: Peers) -> None:
+    """Let an error that nobody catches end all processes, and let others know when this one ends."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        try:
+            _end_all(peers, error)
+        except Exception:  # MPI itself has failed
+            before(kind, error, trace)
+            os._exit(STATUS)
+
+    sys.excepthook = hook
+    atexit.register(_leave, peers)  # before mpi4py ends MPI, as it is registered later
+
+
+def _leave(peers: Peers) -> None:
+    with contextlib.suppress(Exception):
+        peers.say(ENDED, peers.number)
+        deadline = time.perf_counter() + FAREWELL
+        while peers._said and time.perf_counter() < deadline:
+            peers._said = [sent for sent in peers._said if not sent[0].Test()]
+            peers.listen()
+
+
+def _end_all(peers: Peers, error: BaseException) -> None:
+    """Print what the first process to fail has raised, and end all."""
+    owner = vars(error).get(AGREED, peers.rank)
+    when = time.time() if owner == peers.rank else float("inf")
+    peers.say(FAILED, when)
+    if _is_first(peers, when):
+        print_error(peers.name(), error)
+    else:
+        time.sleep(FAREWELL)
+    status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else STATUS
+    peers.comm.Abort(status)
+
+
+def _is_first(peers: Peers, when: float) -> bool:
+    """Whether no other process has failed before; none may say so after all."""
+    deadline = time.perf_counter() + (ELECTION if when < float("inf") else FAREWELL)
+    while time.perf_counter() < deadline:
+        peers.listen()
+        if any((other, process) < (when, peers.rank) for process, other in peers.failed.items()):
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def users_part(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without what stands above the user's script: Python's and mpi4py's ways to run it."""
+    while trace is not None and trace.tb_next is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<frozen") and f"{os.sep}mpi4py{os.sep}" not in file:
+            break
+        trace = trace.tb_next
+    return trace
+
+
+def name_errors() -> None:
+    """Under poprun, let an error that ends this process begin with the instance's name, before it has met others."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        try:
+            shares = Shares(instance_environment.TOTAL_REPLICAS.value(), instance_environment.instances())
+            print_error(shares.name(instance_environment.instance()), error)
+        except PoplarError:  # the environment is no poprun's
+            before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def print_error(name: str, error: BaseException, write: Callable[[str], Any] | None = None) -> None:
+    """Print an error with its traceback; what it says begins with the name of the process."""
+    text = traceback.TracebackException(type(error), error, users_part(error.__traceback__))
+    only, whole = list(text.format_exception_only()), list(text.format())
+    lines = "".join([*whole[: len(whole) - len(only)], f"{name}: ", *only])
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    (write or sys.stderr.write)(lines)
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()

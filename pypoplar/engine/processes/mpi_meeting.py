@@ -1,0 +1,246 @@
+"""The meeting of replicas that several processes hold: an Allreduce, and a persistent request for each pair of processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
+from pypoplar.engine.faults import Fault
+from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
+from pypoplar.engine.processes.peers import BrokenMeetingError, Peers, together
+from pypoplar.engine.replicas.meeting import Failure
+from pypoplar.engine.replicas.parting import place
+from pypoplar.errors import ApplicationRuntimeError
+from pypoplar.executable.executable import Executable
+from pypoplar.interface.layout import NOTHING
+
+Told = TypeVar("Told")
+PATIENCE = 0.6  # seconds for which a process that has failed waits for the others, so that all raise what it has raised
+BEGINS = -10  # the place of the beginning of program 0; that of program 1 is one less, and so on
+
+
+@frozen(eq=False)
+class _Route:
+    """How what replicas send at a service goes: between replicas of this process, and to and from others."""
+
+    sent: Sequence[AnyArray]
+    received: Sequence[AnyArray]
+    inside: list[tuple[AnyArray, AnyArray]]  # from and to
+    packed: list[tuple[Bytes, list[Bytes]]]  # what goes to a process in a buffer, and its parts
+    unpacked: list[tuple[Bytes, list[Bytes]]]
+    requests: list[Any]
+
+
+@define(eq=False)
+class MpiMeeting:
+    """All replicas of a program, in equal shares of the processes of a communicator."""
+
+    peers: Peers
+    executable: Executable
+    error_of: Callable[[Fault], BaseException]
+    checks: BroadcastChecks
+    ends_together: bool = True
+    _routes: dict[int, _Route] = field(factory=dict)
+    _line: str = ""  # the user's line that has called run
+
+    @property
+    def ours(self) -> range:
+        """The numbers of the replicas that this process runs."""
+        return self.peers.shares.of_process(self.peers.rank)
+
+    # Coming together
+
+    def begin(self, program: int, line: str) -> None:
+        """All processes begin to run a program; an error where they run different ones, or BROADCAST streams differ."""
+        self._line = line
+        self._meet(BEGINS - program, BEGINS - program, 0, self.checks.of_arrays(program))
+
+    def come(self, services: Int64s, latest: int) -> int | None:
+        """The latest clock of all replicas; None if not all came to the same service."""
+        lowest, highest = int(services.min()), int(services.max())
+        digest = self.checks.of_chunks() if highest == NOTHING else 0
+        return self._meet(lowest, highest, latest, digest)
+
+    def _meet(self, lowest: int, highest: int, latest: int, digest: int) -> int | None:
+        words = (0, latest, highest, -lowest, digest, -digest)
+        failed, last, high, low, digests, others = self.peers.greatest(words, lambda: self._place(highest))
+        if failed:
+            raise self._first(())
+        if high != -low:
+            if high <= BEGINS or -low <= BEGINS:
+                raise self._different_runs(lowest)
+            return None
+        if digests != -others:
+            self._compare_streams()
+        return last
+
+    def _place(self, service: int) -> str:
+        """Where a process stands, in words."""
+        if service <= BEGINS:
+            return f"the beginning of program {BEGINS - service} [{self._line}]"
+        what = place(self.executable, service)
+        return f"{what} of a run [{self._line}]" if service == NOTHING else what
+
+    def _different_runs(self, lowest: int) -> BaseException:
+        places = self._gathered(self._place(lowest))
+        other = next((process for process, where in enumerate(places) if where != places[0]), 0)
+        return together(
+            ApplicationRuntimeError(
+                f"{self.peers.name(0)} has come to {places[0]}, and {self.peers.name(other)} to {places[other]}: all instances run "
+                "the same programs in the same order"
+            ),
+            other,
+        )
+
+    def _compare_streams(self) -> None:
+        told = self._gathered(self.checks.told())
+        found = self.checks.difference(told)
+        if found is not None:
+            stream, process = found
+            raise together(
+                ApplicationRuntimeError(
+                    f"stream {stream!r} is BROADCAST: all replicas receive the same, but {self.peers.name(process)} gives other "
+                    f"values than {self.peers.name(0)}; make it REPLICATE, or give the same (option pypoplar.mpi_checks)"
+                ),
+                process,
+            )
+
+    def _gathered(self, told: Told) -> list[Told]:
+        return self.peers.gather(told, lambda: "the comparison of what instances have")
+
+    def gather(self, told: Sequence[Told]) -> Sequence[Told]:
+        """What all replicas say, in order."""
+        return [each for of_process in self._gathered([*told]) for each in of_process]
+
+    # Failures
+
+    def failed(self, failures: Sequence[Failure]) -> Fault:
+        """Raise what the first failure of all processes was; what this one has found, if the others do not come to hear it."""
+        first = min(failures)
+        error = first.error if first.fault is None else self.error_of(first.fault)
+        assert error is not None
+        if isinstance(error, BrokenMeetingError) or self.peers.broken:
+            raise error
+        if not isinstance(error, Exception):  # Ctrl-C
+            self.peers.broken = True
+            raise error
+        try:
+            self.peers.greatest((1,), lambda: f"the end of a run that failed [{self._line}]", PATIENCE)
+        except BrokenMeetingError:
+            raise error from error.__cause__
+        raise self._first([evolve(failure, error=error) if failure is first else failure for failure in failures])
+
+    def _first(self, failures: Sequence[Failure]) -> BaseException:
+        """The first failure of all processes as an error."""
+        own = min(failures, default=None)
+        told = self._gathered(None if own is None else (evolve(own, fault=None, error=None), packed_error(own.error)))
+        process, found = min(((process, one) for process, one in enumerate(told) if one is not None), key=lambda one: one[1][0])
+        if own is not None and process == self.peers.rank and own.error is not None:
+            return together(own.error, process)
+        return together(rebuilt_error(found[1], self.peers.name(process)), process)
+
+    def cancel(self) -> None:
+        """Let what waits for others come back, from another thread."""
+        self.peers.cancel()
+
+    # Exchanges
+
+    def prepare(self, services: Sequence[Mapping[str, Any]], arrays: Callable[[int], Sequence[AnyArray]]) -> None:
+        """Make the buffers and requests of all exchanges; `arrays` gives those of a stream, by replica."""
+        for number, service in enumerate(services):
+            if "receivers" in service:
+                sent, received = arrays(service["sent"]), arrays(service["received"])
+                self._route(number, sent, received, service["receivers"])
+
+    def _route(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> _Route:
+        known = self._routes.get(service)
+        if known is not None and all(map(_is, (*known.sent, *known.received), (*sent, *received))):
+            return known
+        route = self._routes[service] = self._new_route(sent, received, receivers)
+        return route
+
+    def _new_route(self, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> _Route:
+        ours, holder = self.ours, self.peers.shares.holder
+        outward: dict[int, list[Bytes]] = {}
+        inward: dict[int, list[Bytes]] = {}
+        inside = []
+        for sender, receiver in enumerate(receivers):  # in the same order on both sides
+            if sender in ours and receiver in ours:
+                inside.append((sent[sender - ours.start], received[receiver - ours.start]))
+            elif sender in ours:
+                outward.setdefault(holder(receiver), []).append(_bytes(sent[sender - ours.start]))
+            elif receiver in ours:
+                inward.setdefault(holder(sender), []).append(_bytes(received[receiver - ours.start]))
+        out = {process: _buffer(parts) for process, parts in outward.items() if sum(map(len, parts))}
+        into = {process: _buffer(parts) for process, parts in inward.items() if sum(map(len, parts))}
+        requests = [self.peers.receiving(buffer, process) for process, buffer in into.items()]
+        requests += [self.peers.sending(buffer, process) for process, buffer in out.items()]
+        return _Route(
+            sent,
+            received,
+            inside,
+            [(buffer, outward[process]) for process, buffer in out.items() if len(outward[process]) > 1],
+            [(buffer, inward[process]) for process, buffer in into.items() if len(inward[process]) > 1],
+            requests,
+        )
+
+    def exchange(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> None:
+        """Bring what each replica has sent to the one to which it sends."""
+        route = self._route(service, sent, received, receivers)
+        for buffer, parts in route.packed:
+            np.concatenate(parts, out=buffer)
+        if route.requests:
+            kind = type(route.requests[0])
+            kind.Startall(route.requests)
+        for array, target in route.inside:
+            np.copyto(target, array)
+        if route.requests:
+            self.peers.wait(lambda: bool(kind.Testall(route.requests)), lambda: self._place(service))
+        for buffer, parts in route.unpacked:
+            begin = 0
+            for part in parts:
+                part[:] = buffer[begin : begin + len(part)]
+                begin += len(part)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _bytes(array: AnyArray) -> Bytes:
+    return array.view(np.uint8).reshape(-1)
+
+
+def _buffer(parts: Sequence[Bytes]) -> Bytes:
+    """What a message is sent from, or received in: one part where it is, several packed."""
+    return parts[0] if len(parts) == 1 else np.empty(sum(map(len, parts)), np.uint8)
+
+
+def packed_error(error: BaseException | None) -> bytes:
+    """An error as other processes get it."""
+    assert error is not None
+    text = f"{type(error).__name__}: {error}"
+    whole = (type(error), error.args, getattr(error, "__notes__", []))
+    try:
+        packed = pickle.dumps(whole)
+        pickle.loads(packed)
+    except Exception:  # what users raise may be anything
+        return pickle.dumps((None, (text,), []))
+    return packed
+
+
+def rebuilt_error(told: bytes, name: str) -> BaseException:
+    """The error of another process."""
+    try:
+        kind, arguments, notes = pickle.loads(told)
+        error: BaseException = ApplicationRuntimeError(f"{name}: {arguments[0]}") if kind is None else kind(*arguments)
+    except Exception as problem:
+        return ApplicationRuntimeError(f"{name} has failed, and what it raised cannot be told here: {problem}")
+    for note in notes:
+        error.add_note(note)
+    return error
