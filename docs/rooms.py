@@ -38,6 +38,7 @@ WORDS = {
     "compiler": "makes an executable",
     "report": "says what it costs",
     "engine": "runs an executable, in plain Python or as machine code",
+    "popdist": "what instances of a program ask and do",
     "prediction": "what a program would cost, in short",
     "poputil": "what libraries are made with",
     "popops": "operations on elements, reductions, slices",

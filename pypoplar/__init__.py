@@ -5,6 +5,7 @@ The names are Poplar's. Programs are in `pypoplar.program`, device intrinsics in
 `pypoplar.testing`.
 """
 
+import os as _os
 from typing import TYPE_CHECKING
 
 from pypoplar.errors import (
@@ -272,3 +273,8 @@ __all__ = [
     "stack",
     "sweep",
 ]
+
+if _os.environ.get("POPDIST_NUM_TOTAL_REPLICAS"):  # poprun has started this process: errors name its instance
+    from pypoplar.engine.processes.ending import name_errors as _name_errors
+
+    _name_errors()

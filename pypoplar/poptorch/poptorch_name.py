@@ -1,4 +1,4 @@
-"""The name ``poptorch`` for `pypoplar.poptorch`, and ``poptorch.optim`` and the like for its parts, in this process."""
+"""The names ``poptorch`` and ``popdist`` for pypoplar's modules, and ``poptorch.optim`` and the like, in this process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-NAME = "poptorch"
-REAL = "pypoplar.poptorch"
+NAMES = ("poptorch", "popdist")
+PACKAGE = "pypoplar."  # which has modules of these names
 FOR_PROCESSES = str(Path(__file__).parent / "script_path")
 """A directory whose module ``poptorch`` calls `install`: for processes that are started anew and get this one's `sys.path`."""
+
+
+def _is_part(name: str) -> bool:
+    """Whether a name is that of a part of one of the modules."""
+    return name.partition(".")[0] in NAMES and "." in name
 
 
 class PoptorchNames(MetaPathFinder, Loader):
@@ -21,9 +26,9 @@ class PoptorchNames(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Where a module is that a program imports as a part of ``poptorch``."""
-        if not fullname.startswith(NAME + "."):
+        if not _is_part(fullname):
             return None
-        real = REAL + fullname.removeprefix(NAME)
+        real = PACKAGE + fullname
         try:
             import_module(real)
         except ModuleNotFoundError as missing:
@@ -34,7 +39,7 @@ class PoptorchNames(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of pypoplar's that the name stands for; it is there once, under both names."""
-        module = sys.modules[REAL + spec.name.removeprefix(NAME)]
+        module = sys.modules[PACKAGE + spec.name]
         self._spec = module.__spec__
         return module
 
@@ -44,9 +49,10 @@ class PoptorchNames(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Give the name to the module, whatever else is called so; and to child processes, which get `sys.path`."""
-    sys.modules[NAME] = import_module(REAL)
-    for name in [name for name in sys.modules if name.startswith(NAME + ".")]:
+    """Give the names to the modules, whatever else is called so; and to child processes, which get `sys.path`."""
+    for name in NAMES:
+        sys.modules[name] = import_module(PACKAGE + name)
+    for name in [name for name in sys.modules if _is_part(name)]:
         del sys.modules[name]  # of another module of the name
     if not any(isinstance(finder, PoptorchNames) for finder in sys.meta_path):
         sys.meta_path.insert(0, PoptorchNames())

@@ -44,6 +44,7 @@ class Peers:
     _words: Any = field(init=False)
     _most: Any = field(init=False)
     _said: list[Any] = field(factory=list)  # messages that may not have gone yet
+    _parts: dict[tuple[int, ...], Peers] = field(factory=dict)
     waiting: dict[int, tuple[int, str]] = field(factory=dict)  # by process: at which of their common doings, in words
     ended: dict[int, int] = field(factory=dict)  # by process: how many it had taken part in
     failed: dict[int, float] = field(factory=dict)  # by process: when
@@ -107,6 +108,16 @@ class Peers:
         for begin in range(0, len(whole), PIECE):
             self._done(self._work.Ibcast(whole[begin : begin + PIECE], root), doing)
         return whole
+
+    def part(self, members: Sequence[int]) -> Peers:
+        """Some of the processes, this one among them, as processes by themselves; each of them asks for it."""
+        if len(members) == self.size:
+            return self
+        key = tuple(members)
+        if key not in self._parts:
+            group = self._work.Get_group().Incl(list(key))
+            self._parts[key] = Peers(self._work.Create_group(group, 1), self.shares, self.timeout)
+        return self._parts[key]
 
     def sending(self, array: Any, process: int) -> Any:
         """A request that can be started again and again, which sends an array."""

@@ -14,9 +14,11 @@ from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.processes import instance_environment
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
 from pypoplar.engine.processes.graph_digest import GraphParts, digest_of, graph_parts
-from pypoplar.engine.processes.mpi import check_launcher, checked_communicator, load_mpi
+from pypoplar.engine.processes.instance_peers import instance_peers
+from pypoplar.engine.processes.mpi import checked_communicator
 from pypoplar.engine.processes.mpi_meeting import MpiMeeting, packed_error, rebuilt_error
 from pypoplar.engine.processes.peers import Peers, peers_of, together
+from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.replicas.replica import Replica
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarError
 from pypoplar.executable.executable import Executable
@@ -40,6 +42,10 @@ class SpreadReplicas:
     def ours(self) -> range:
         """The numbers of those of this process."""
         return self.peers.shares.of_process(self.peers.rank)
+
+    def checked_replica(self, replica: object) -> int:
+        """The number of a replica of any process; `PoplarIndexError` if there is none of it."""
+        return replica_number(replica, self.peers.shares.replicas, "getReport")
 
     def compiled(self, graph: Graph, programs: Any, options: Options, compile: Callable[[], Executable]) -> Executable:
         """The executable that the first process compiles, if all have the same graph, programs and options."""
@@ -171,14 +177,9 @@ def spread(comm: Any, replicas: int, options: Options) -> SpreadReplicas | None:
                 f"the graph has {replicas} replicas, and {total} were started by poprun: it is made for all of them, "
                 "Graph(target, replication_factor(popdist.getNumTotalReplicas()))"
             )
-        mpi = load_mpi("a program in several instances of poprun")
-        check_launcher(mpi)
-        comm = mpi.COMM_WORLD
-        if comm.Get_size() != instance_environment.instances():
-            raise InvalidOption(
-                f"poprun has told this process of {instance_environment.instances()} instances, and MPI has {comm.Get_size()}: "
-                "the launcher and mpi4py may have different MPIs"
-            )
+        peers = instance_peers()
+        assert peers is not None
+        comm = peers.comm
     else:
         comm = checked_communicator(comm)
     if comm.Get_size() == 1:

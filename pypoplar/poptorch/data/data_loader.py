@@ -9,8 +9,9 @@ from typing import Any, Self
 import torch
 from attrs import frozen
 
-from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarTypeError
+from pypoplar.errors import ApplicationRuntimeError, InvalidOption, MissingFeature, PoplarTypeError
 from pypoplar.poptorch.data.asynchronous_accessor import AsynchronousDataAccessor
+from pypoplar.poptorch.data.instance_rows import InstanceRows, InstanceSampler, RowShare, SharedShuffle
 from pypoplar.poptorch.data.rebatching import combined
 from pypoplar.poptorch.enums import DataLoaderMode
 from pypoplar.poptorch.options import Options
@@ -71,7 +72,8 @@ class DataLoader(torch.utils.data.DataLoader):
     persistent_workers:
         Whether processes go on from one iteration to the next; they do if there are any.
     auto_distributed_partitioning:
-        Has no meaning in one process.
+        Under `poprun` each instance loads the rows of its replicas: of every batch of all replicas those that they would take in
+        one process. False is refused there.
     mode:
         `DataLoaderMode.Async` fetches batches ahead, as `AsynchronousDataAccessor` does. `DataLoaderMode.AsyncRebatched` does so
         too, and puts batches together itself: so the remainders of several processes over an iterable data set are not lost. But
@@ -125,6 +127,8 @@ class DataLoader(torch.utils.data.DataLoader):
         if mode is DataLoaderMode.Sync and async_options:
             say_once(f"{CALL}: async_options change nothing in DataLoaderMode.Sync; take DataLoaderMode.Async")
         options._freeze()
+        if options.Distributed.numProcesses > 1 and not auto_distributed_partitioning:
+            raise MissingFeature(f"{CALL}: instances share a data set by rows; auto_distributed_partitioning=False is missing")
         plan = _plan(options, batch_size, drop_last, mode, rebatched_worker_size, batch_sampler is not None)
         if rebatched_worker_size is not None and not plan.rebatched:
             say_once(f"{CALL}: rebatched_worker_size changes nothing here; take DataLoaderMode.AsyncRebatched")
@@ -133,6 +137,8 @@ class DataLoader(torch.utils.data.DataLoader):
         self._options, self._plan = options, plan
         self._latest: Any = None
         self.rebatched_drop_last = drop_last
+        if options.Distributed.numProcesses > 1:
+            dataset, batch_sampler, shuffle = _own_rows(options, plan, dataset, batch_sampler, bool(shuffle), kwargs)
         super().__init__(
             dataset,
             batch_size=1 if batch_sampler is not None else plan.loaded,
@@ -233,6 +239,27 @@ def _plan(
     return BatchPlan(
         batch_size, factor, loaded if rebatched else whole, factor if sampled else None, rebatched=rebatched, drop_last=drop_last
     )
+
+
+def _own_rows(
+    options: Options, plan: BatchPlan, dataset: Any, batch_sampler: Any, shuffle: bool, others: dict[str, Any]
+) -> tuple[Any, Any, bool | None]:
+    """The data set, batch sampler and shuffling with which an instance loads its rows alone; `others` get its sampler."""
+    if plan.batch_size is None or plan.factor is None:
+        raise MissingFeature(f"{CALL}: instances of poprun share batches of a batch_size; pypoplar does not share whole ones yet")
+    own, processes = options.replication_factor, options.Distributed.numProcesses
+    replicas, first = own * processes, options.Distributed.processId * own
+    if batch_sampler is not None:
+        share = RowShare(1, replicas, first, own, plan.factor * processes, plan.drop_last)
+        return dataset, InstanceSampler(batch_sampler, share), None
+    share = RowShare(plan.batch_size, replicas, first, own, plan.batch_size * plan.factor * processes, plan.drop_last)
+    if isinstance(dataset, torch.utils.data.IterableDataset):
+        return InstanceRows(dataset, share), None, False
+    source = others.pop("sampler", None)
+    if source is None and shuffle:
+        source = SharedShuffle(dataset, others.get("generator"))
+    others["sampler"] = InstanceSampler(range(len(dataset)) if source is None else source, share)
+    return dataset, None, False
 
 
 def _sampled_size(sampler: Any, batch_size: int | None, shuffle: bool | None) -> int | None:

@@ -24,7 +24,19 @@ class Batches:
     accumulated: int
     mode: OutputMode
     period: int = field(default=1)  # of OutputMode.EveryN, in iterations
-    groups: ReplicaGroups = field(factory=ReplicaGroups)
+    groups: ReplicaGroups = field(factory=ReplicaGroups)  # of this process
+    processes: int = 1  # that share all replicas
+    process: int = 0
+
+    @property
+    def all_replicas(self) -> int:
+        """The replicas of all processes."""
+        return self.groups.replicas * self.processes
+
+    @property
+    def first_replica(self) -> int:
+        """The number of this process's first."""
+        return self.groups.replicas * self.process
 
     @property
     def count(self) -> int:

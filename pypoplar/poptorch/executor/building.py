@@ -12,7 +12,10 @@ from torch import fx
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
+from pypoplar.engine.processes.instance_peers import instance_peers
+from pypoplar.engine.processes.spread_replicas import spread
 from pypoplar.errors import FileLoadError, TensorShapeError
+from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
@@ -80,16 +83,18 @@ def build(
         raise FileLoadError(OTHER_MODEL)
     path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
     found = saved if saved is not None or path is None else kept_model.find(path, made_for)
+    if path is not None and not all_have(found is not None, settings.batches.processes):
+        found = saved  # all instances compile, or none
     if found is not None and found.interface is not None:
         logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
         interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
     else:
-        graph = new_graph(device, settings.batches.groups.replicas)
+        graph = new_graph(device, settings.batches.all_replicas)
         lowered, update = model.lowered(graph, stages)
         interface = lowered.interface
         if found is None:
             with stages.stage("compiling", own_bar=False) as stage:
-                executable = compileGraph(graph, [lowered.program], settings.engine, name=settings.name)
+                executable = compile_shared(graph, [lowered.program], settings)
                 stage.result = counted(executable.counts.vertices, "vertex", "vertices")
             found = KeptModel(executable, made_for, interface.to_json())
             if path is not None:
@@ -98,6 +103,22 @@ def build(
         compiled = CompiledModel(joint, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations)
     return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
+
+
+def compile_shared(graph: Graph, programs: list[Sequence], settings: ModelSettings) -> Executable:
+    """The executable; where replicas are spread over processes the first one compiles for all."""
+
+    def compile() -> Executable:
+        return compileGraph(graph, programs, settings.engine, name=settings.name)
+
+    shared = spread(None, settings.batches.all_replicas, settings.engine) if settings.batches.processes > 1 else None
+    return compile() if shared is None else shared.compiled(graph, programs, settings.engine, compile)
+
+
+def all_have(found: bool, processes: int) -> bool:
+    """Whether all processes have found what each looks for."""
+    peers = instance_peers() if processes > 1 else None
+    return found if peers is None else all(peers.gather(found, lambda: "the search for a compiled model"))
 
 
 def captured_model(
@@ -123,7 +144,7 @@ def captured_model(
         if ipu >= ipus:
             say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
     settings.check_replicas(joint, ipus)
-    device = make_device(ipus * settings.batches.groups.replicas, settings.chip)
+    device = make_device(ipus * settings.batches.all_replicas, settings.chip)
     parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
     return CapturedModel(joint, settings, device, optimizer, parameters)
 
@@ -186,7 +207,7 @@ class CapturedModel:
         """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""
         if self.optimizer is None:
             return None
-        replicas = self.settings.batches.groups.replicas
+        replicas = self.settings.batches.all_replicas
         graph = new_graph(make_device(replicas, self.settings.chip), replicas)
         update = self._update(graph)
         assert update is not None

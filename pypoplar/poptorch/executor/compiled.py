@@ -137,13 +137,17 @@ class CompiledModel:
     @property
     def random_state(self) -> list[int]:
         """The seed's two words; nothing without random operations. Those of the first replica say what the others have."""
-        return [int(word) for word in of_first_replica(self.engine, SEED)] if self.seeded else []
+        if not self.seeded:
+            return []
+        seed, count = (int(word) for word in of_first_replica(self.engine, SEED))
+        return [(seed - self.batches.first_replica * NEXT_SEED) & 0xFFFFFFFF, count]
 
     @random_state.setter
     def random_state(self, words: list[int]) -> None:
         if self.seeded:
             seed, count = words
-            seeds = [(seed + replica * NEXT_SEED, count) for replica in range(self.batches.groups.replicas)]
+            first = self.batches.first_replica
+            seeds = [(seed + replica * NEXT_SEED, count) for replica in range(first, first + self.batches.groups.replicas)]
             written = np.array(seeds) & 0xFFFFFFFF
             self.engine.writeTensor(SEED, written.astype(np.uint32).reshape(-1))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pypoplar.errors import InvalidOption
+from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
@@ -69,7 +69,20 @@ class ModelSettings:
         popart = options._Popart.options
         accumulated = options.Training.gradient_accumulation if training else 1
         groups = ReplicaGroups.of_options(options)
-        batches = Batches(options.device_iterations, accumulated, options.output_mode, options.output_return_period, groups)
+        spread = options.Distributed
+        if spread.numProcesses > 1 and groups.size > 1:
+            raise MissingFeature(
+                "Options.inputReplicaGrouping: pypoplar does not have groups of replicas that are spread over processes yet"
+            )
+        batches = Batches(
+            options.device_iterations,
+            accumulated,
+            options.output_mode,
+            options.output_return_period,
+            groups,
+            spread.numProcesses,
+            spread.processId,
+        )
         anchors = tuple(
             Anchor(name, tensor, batches.mode, batches.period) if as_outputs else Anchor(name, tensor, mode, period)
             for name, (tensor, as_outputs, mode, period) in options.anchored_tensors.items()
@@ -114,7 +127,7 @@ class ModelSettings:
 
     def check_replicas(self, joint: JointGraph, ipus: int) -> None:
         """Check that a model of so many IPUs, with these buffers, can have its replicas."""
-        replicas = self.batches.groups.replicas
+        replicas = self.batches.all_replicas
         if replicas == 1:
             return
         needed = ipus * replicas

@@ -1,10 +1,11 @@
-"""``Options.Distributed``: models spread over processes, which pypoplar does not have; and ``Options.Jit``."""
+"""``Options.Distributed``: models spread over processes; and ``Options.Jit``."""
 
 from __future__ import annotations
 
 import os
 from typing import ClassVar, Self
 
+from pypoplar.engine.processes import instance_environment
 from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.poptorch.options.option_values import OptionValues
@@ -25,7 +26,14 @@ class DistributedOptions(OptionValues):
 
     def __init__(self) -> None:
         super().__init__(num_distributed_processes=1, distributed_process_id=0, ipuof_configs={})
-        self._from_environment(*OPEN_MPI)
+        self._spread = False
+        if not instance_environment.is_set():
+            self._from_environment(*OPEN_MPI)
+
+    def _spread_over(self, process: int, processes: int) -> None:
+        """Let so many instances of poprun share the replicas, of which this is one: see `popdist.poptorch.Options`."""
+        self._spread = processes > 1
+        self._keep(num_distributed_processes=processes, distributed_process_id=process)
 
     def disable(self) -> Self:
         """Each process has a model of its own, whatever the environment says."""
@@ -79,10 +87,10 @@ class DistributedOptions(OptionValues):
 
     def check_supported(self) -> None:
         """Check that there is one process: more are a `MissingFeature`."""
-        if self.num_distributed_processes > 1:
+        if self.num_distributed_processes > 1 and not self._spread:
             raise MissingFeature(
-                f"Options.Distributed: the environment names {self.num_distributed_processes} processes, and pypoplar does not "
-                "have models spread over processes yet; options.Distributed.disable() gives each process a model of its own"
+                f"Options.Distributed: the environment names {self.num_distributed_processes} processes: start them with poprun, "
+                "and take popdist.poptorch.Options(); options.Distributed.disable() gives each process a model of its own"
             )
 
     def _from_environment(self, number: str, which: str) -> None:

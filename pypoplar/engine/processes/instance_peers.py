@@ -1,0 +1,37 @@
+"""The instances of poprun, as each of them sees all: what library and data need of them beside engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pypoplar.codelet.ir.terms import line_text
+from pypoplar.engine.processes import instance_environment
+from pypoplar.engine.processes.mpi import check_launcher, load_mpi
+from pypoplar.engine.processes.peers import Peers, peers_of
+from pypoplar.errors import InvalidOption
+from pypoplar.graph.location import caller_location
+from pypoplar.options import EngineOptions
+
+
+def instance_peers() -> Peers | None:
+    """All instances; None where there is only one. The first call is made by all of them."""
+    if not instance_environment.is_set() or instance_environment.instances() == 1:
+        return None
+    mpi = load_mpi("a program in several instances of poprun")
+    check_launcher(mpi)
+    comm = mpi.COMM_WORLD
+    if comm.Get_size() != instance_environment.instances():
+        raise InvalidOption(
+            f"poprun has told this process of {instance_environment.instances()} instances, and MPI has {comm.Get_size()}: "
+            "the launcher and mpi4py may have different MPIs"
+        )
+    return peers_of(comm, instance_environment.TOTAL_REPLICAS.value(), float(EngineOptions.parse().mpi_timeout))
+
+
+def from_first_instance(value: Any, what: str) -> Any:
+    """What the first instance has of a value; all of them ask."""
+    peers = instance_peers()
+    if peers is None:
+        return value
+    line = line_text(caller_location())
+    return peers.gather(value, lambda: f"{what} [{line}]")[0]
