@@ -22,7 +22,7 @@ def topology(plan: Plan) -> str:
     )
     width = max(max(len(str(len(replicas) - 1)), _needed(texts)) for _, texts in rows) + 2
     inside = len(replicas) * (width + 1) - 1
-    lines = [f"+{TITLE:=^{13 + inside}}+"]
+    lines = [f"+{TITLE:=^{12 + inside}}+"]
     for name, texts in rows:
         cells = [f"{text:^{len(group) * (width + 1) - 1}}" for text, group in _groups(texts)]
         lines += [f"| {name:<9} |{'|'.join(cells)}|", f"|{'-' * 11}+{'-' * inside}|"]

@@ -1,0 +1,44 @@
+"""Two instances by poprun: collectives, reports, and rows of a DataLoader."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi_launching import environment, require_mpi
+
+HERE = Path(__file__).parent
+
+
+def run(instances, *program):
+    options = ["--num-replicas", "4", "--num-instances", str(instances), "--allow-run-as-root", "yes", "--tag-output", "no"]
+    command = [sys.executable, "-m", "pypoplar.poprun", *options, sys.executable, *map(str, program)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_instances_have_collectives_and_one_report():
+    require_mpi()
+    told = run(2, HERE / "instance_program.py").strip()
+    assert told.startswith("3 [[0, 7], [1, 7]] 10 first [")
+    cycles = json.loads(told[told.rindex("[") :])
+    assert cycles[: len(cycles) // 2] == cycles[len(cycles) // 2 :]
+    assert sum(cycles) > 0
+
+
+@pytest.mark.slow
+def test_a_model_of_two_instances_trains_as_in_one_process_to_the_bit():
+    pytest.importorskip("torch")
+    require_mpi()
+    script = ("-m", "pypoplar.poptorch", HERE / "training_program.py")
+    together = run(2, *script).splitlines()
+    (alone,) = run(1, *script).splitlines()
+    assert len(together) == 2
+    joined = [json.loads(line) for line in sorted(together)]
+    expected = json.loads(alone)
+    assert joined[0]["weights"] == joined[1]["weights"] == expected["weights"]
+    for step, (rows, losses) in enumerate(zip(expected["rows"], expected["losses"], strict=True)):
+        assert sorted(joined[0]["rows"][step] + joined[1]["rows"][step]) == sorted(rows)
+        assert sorted(joined[0]["losses"][step] + joined[1]["losses"][step]) == sorted(losses)
