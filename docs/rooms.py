@@ -47,6 +47,7 @@ WORDS = {
     "poplin": "products, convolutions, norms",
     "popnn": "layers, losses",
     "poptorch": "models of PyTorch",
+    "onnx": "models of ONNX",
     "testing": "runs a function, compares engines",
     "poprun": "starts a program in several instances",
     "documents": "finds and makes the documents",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections import Counter
@@ -313,6 +314,12 @@ such tensors follow the result. What is "not yet" there raises `MissingMember`, 
 """
 
 
+def onnx_page() -> str:
+    import onnx_operators
+
+    return onnx_operators.page()
+
+
 PAGES = {
     "docs/command-line.md": help_texts.page,
     "docs/library-calls.md": library_calls.page,
@@ -323,6 +330,7 @@ PAGES = {
     "docs/report.md": report_page,
     **tutorial_pages.pages(),
     **gallery_pages.pages(),
+    **({"docs/onnx-operators.md": onnx_page} if all(importlib.util.find_spec(name) for name in ("onnx", "torch")) else {}),
 }
 
 if __name__ == "__main__":

@@ -62,10 +62,27 @@ def main(context: click.Context, show_traceback: bool) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def run(show_traceback: bool, file: Path, arguments: tuple[str, ...]) -> None:
-    """Run FILE.py with ARGUMENTS as `python FILE.py` would, with short messages for errors."""
+    """Run FILE.py with ARGUMENTS as `python FILE.py` would, with short messages for errors.
+
+    Of a model, FILE.onnx, it shows outputs and costs; `pypoplar run FILE.onnx --help` has its options.
+    """
     with _short_errors(show_traceback):
         check_regular(file)
+        if file.suffix.lower() == ".onnx":
+            run_onnx(file, arguments)
+            return
     run_script(file, arguments, show_traceback)
+
+
+def run_onnx(file: Path, arguments: Sequence[str]) -> None:
+    """Run a model of ONNX with the options of its own command."""
+    try:
+        from pypoplar.onnx.model_command import run_model_file  # an extra, which takes long to import
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("onnx", "torch"):
+            raise
+        raise click.ClickException(str(missing)) from None
+    run_model_file.main([str(file), *arguments], "pypoplar run", standalone_mode=False)
 
 
 class Several(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click

@@ -17,6 +17,7 @@ MODULES_OF_A_PACKAGE = 24
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
+    "Backend": ("codelet.backend.contract", "onnx.backend"),  # of machine code, and ONNX's
     "Block": ("compiler.control.operation_tree", "poptorch.capture.model_blocks"),  # of a program, and PopTorch's
     "CommGroupType": ("gcl.comm_group", "poptorch.enums"),  # GCL's and PopTorch's
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's

@@ -1,4 +1,4 @@
-"""The site is made without PyTorch, whose names stand for nothing but themselves: as types in signatures, as bases of classes.
+"""The site is made without PyTorch and ONNX, whose names stand for nothing but themselves, as types and bases of classes.
 
 So the pages are the same wherever they are made, and PyTorch is not loaded for them. Sphinx has what stands for the names of a
 package that is not there; operators of PyTorch's, which a function becomes by a decorator, are added here.
@@ -28,7 +28,7 @@ def install() -> None:
     _MockObject.__or__ = lambda this, other: Union[this, other]
     _MockObject.__ror__ = lambda this, other: Union[other, this]
     del _MockObject.__new__  # classes that are derived from a name have the arguments of their own `__init__`
-    sys.meta_path.insert(0, MockFinder(["torch"]))
+    sys.meta_path.insert(0, MockFinder(["torch", "onnx", "google"]))
     import torch
 
     torch.__version__ = TRIED

@@ -75,6 +75,7 @@ FLOORS = (
     "poptorch.executor",
     "poptorch",
     "popdist.poptorch",
+    "onnx",
     "testing",
     "poprun",
     "documents",

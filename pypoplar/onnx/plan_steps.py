@@ -1,0 +1,48 @@
+"""A graph as it runs: values, the steps that compute them, and the plan that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from attrs import frozen
+
+from pypoplar.onnx.node_call import NodeCall
+
+
+@frozen(eq=False)
+class GraphValue:
+    """A tensor of the graph: known, with its elements on the host, or of the device "meta" and computed by a step."""
+
+    tensor: torch.Tensor
+    name: str
+    sources: frozenset[str] = frozenset()  # inputs of the graph that its elements depend on
+    weight: str = ""  # the initializer that it is, where that is trained
+
+    @property
+    def known(self) -> bool:
+        """Whether the elements are known."""
+        return self.tensor.device.type != "meta"
+
+
+@frozen(eq=False)
+class PlannedNode:
+    """A node that the device computes."""
+
+    call: NodeCall
+    entry: Callable[..., Any]
+    tensors: int
+    operands: tuple[GraphValue | None, ...]
+    results: tuple[GraphValue | None, ...]
+    path: tuple[str, ...]  # of its module
+
+
+@frozen(eq=False)
+class GraphPlan:
+    """The steps in order, with the values that calls give and take."""
+
+    inputs: tuple[GraphValue, ...]  # that a call gives the device
+    steps: tuple[PlannedNode, ...]
+    outputs: dict[str, GraphValue]
+    weights: dict[str, GraphValue]  # initializers that are trained
