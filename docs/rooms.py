@@ -48,6 +48,7 @@ WORDS = {
     "popnn": "layers, losses",
     "poptorch": "models of PyTorch",
     "onnx": "models of ONNX",
+    "popart": "PopART's builder and sessions of them",
     "testing": "runs a function, compares engines",
     "poprun": "starts a program in several instances",
     "documents": "finds and makes the documents",

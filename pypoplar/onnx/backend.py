@@ -17,7 +17,7 @@ from pypoplar.onnx.operator_table import plain_domain
 DEVICES = ("CPU", "IPU")
 
 
-class PreparedModel(base.BackendRep):  # type: ignore[misc]  # the package onnx has types that leave this open
+class PreparedModel(base.BackendRep):
     """A model that was prepared to run as often as is wanted."""
 
     def __init__(self, model: Model) -> None:
@@ -48,7 +48,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]  # the package onnx 
         return self.model.cycleCount()
 
 
-class Backend(base.Backend):  # type: ignore[misc]
+class Backend(base.Backend):
     """Models of ONNX on the simulated IPU, which runs on the CPU: devices are "CPU" and "IPU"."""
 
     @classmethod

@@ -144,7 +144,8 @@ class Planner:
             raise
         except Exception as problem:  # of PyTorch, where shapes or types do not fit
             told = str(problem).strip().partition("\n")[0] or type(problem).__name__
-            shapes = ", ".join(self._told(name, one) for name, one in zip(node.input, operands, strict=False) if one is not None)
+            told_operands = [(name, one) for name, one in zip(node.input, operands, strict=False) if isinstance(one, GraphValue)]
+            shapes = ", ".join(self._told(name, one) for name, one in told_operands)
             self.problems.append(f"{label}: {told}{f' (inputs: {shapes})' if shapes else ''}")
             results = None
         for position, name in enumerate(node.output):
@@ -155,8 +156,9 @@ class Planner:
     def _told(self, name: str, value: GraphValue) -> str:
         return f"{name} {list(value.tensor.shape)} of {str(value.tensor.dtype).removeprefix('torch.')}"
 
-    def _operands(self, node: NodeProto, scope: GraphScope, label: str) -> list[GraphValue | None]:
-        operands: list[GraphValue | None] = []
+    def _operands(self, node: NodeProto, scope: GraphScope, label: str) -> list[Any]:
+        """Values, sequences of them, and None for what is left out."""
+        operands: list[Any] = []
         for name in node.input:
             try:
                 operands.append(scope.find(name) if name else None)
@@ -185,9 +187,7 @@ class Planner:
             f"{label}: what comes out depends on the data of its input {node.input[need.operand]}{of}; shapes on the IPU are static"
         )
 
-    def results(
-        self, node: NodeProto, operands: list[GraphValue | None], scope: GraphScope, label: str, number: int
-    ) -> Sequence[GraphValue | None]:
+    def results(self, node: NodeProto, operands: list[Any], scope: GraphScope, label: str, number: int) -> Sequence[Any]:
         """The values of a node."""
         domain = plain_domain(node.domain)
         function = self.source.functions.get((domain, node.op_type, node.overload))

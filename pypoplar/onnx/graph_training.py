@@ -102,7 +102,7 @@ def training(
     if isinstance(loss, str) and loss not in names:
         raise PoplarTypeError(f"training: {source.name} has no output {loss!r}{nearest_or_all(loss, names)}")
     given = {one.name: _meta(one.name, one.shape, read) for one in read.inputs}
-    plan = _plan(source, given)
+    plan = plan_for_training(source, given)
     if not plan.weights:
         raise ModelError(f"{source.name} has no float initializer that could be trained")
     known = [name for name, value in plan.outputs.items() if value.known]
@@ -118,7 +118,7 @@ def _meta(name: str, shape: Any, model: Model) -> Tensor:
     return torch.empty(tuple(shape), dtype=model._dtypes[name], device="meta")
 
 
-def _plan(source: ModelSource, given: dict[str, Tensor]) -> GraphPlan:
+def plan_for_training(source: ModelSource, given: dict[str, Tensor]) -> GraphPlan:
     """A plan in which all initializers of floats are trained that no node reads as numbers."""
     fixed = {node.input[place] for node in source.graph.node for place in FIXED.get(node.op_type, ()) if place < len(node.input)}
     while True:

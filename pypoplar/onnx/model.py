@@ -244,7 +244,7 @@ class Model:
     def node_paths(self) -> dict[str, str]:
         """What messages call the node of each module's path in the report."""
         last = self._require("node_paths")
-        return {} if last.executor is None else dict(last.executor.model.paths)  # type: ignore[call-overload]
+        return {} if last.executor is None else dict(last.executor.model.paths)
 
     def save(self, filename: str | os.PathLike[str]) -> None:
         """Write the executable to a file that `loadExecutable` reads.

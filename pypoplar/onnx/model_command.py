@@ -17,6 +17,7 @@ from pypoplar.onnx.reference_check import check_outputs
 from pypoplar.poptorch.options import Options
 from pypoplar.report.file.sqlite_file import save_report
 from pypoplar.report.report import Report
+from pypoplar.spelling import nearest_or_all
 
 DEAREST = 10  # nodes that are shown
 FILLED = ("zeros", "random")
@@ -109,7 +110,11 @@ def _shapes(file: Path, precision: str | None, given: Sequence[tuple[str, tuple[
             size if isinstance(size, int) else shapes.get(size, 1) if isinstance(size, str) else 1 for size in one.shape
         )
     dimensions = {size for one in declared for size in one.shape or () if isinstance(size, str)}
-    return {name: size for name, size in shapes.items() if name in names or name in dimensions or (name, size) in given}
+    wrong = [name for name in shapes if name not in names | dimensions]
+    if wrong:
+        known = [*dimensions, *names]
+        raise PoplarTypeError(f"--shape: {file.name} has no dimension or input {wrong[0]!r}{nearest_or_all(wrong[0], known)}")
+    return shapes
 
 
 def _inputs(model: Model, given: dict[str, str]) -> dict[str, Array]:

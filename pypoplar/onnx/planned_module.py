@@ -60,7 +60,7 @@ class PlannedModule(torch.nn.Module):
         self.paths: dict[str, str] = {}  # what messages call the node of each module
         self._calls: list[tuple[NodeModule, list[GraphValue], list[int]]] = []
         for value in plan.weights.values():
-            self._hold(value, torch.nn.Parameter(initializers[value.weight]))
+            self._hold(value, torch.nn.Parameter(initializers[value.weight].clone()))
         for step in plan.steps:
             self._add(step)
         self._plan = plan  # which keeps the values whose identities are used
@@ -118,6 +118,19 @@ class PlannedModule(torch.nn.Module):
         else:
             holder.register_buffer(name, tensor)
         self._holders[id(value)] = (holder, name)
+
+    def weight_names(self) -> dict[str, str]:
+        """The name of each trained initializer's parameter."""
+        prefixes = {id(module): prefix for prefix, module in self.named_modules()}
+        names = {}
+        for name, value in self._plan.weights.items():
+            holder, own = self._holders[id(value)]
+            names[name] = ".".join(part for part in (prefixes[id(holder)], own) if part)
+        return names
+
+    def weight_tensors(self) -> dict[str, Tensor]:
+        """The trained initializers, as they are now."""
+        return {name: self.get_parameter(place) for name, place in self.weight_names().items()}
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """The outputs that are not known."""

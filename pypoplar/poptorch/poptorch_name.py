@@ -1,4 +1,4 @@
-"""The names ``poptorch`` and ``popdist`` for pypoplar's modules, and ``poptorch.optim`` and the like, in this process."""
+"""The names ``poptorch``, ``popdist`` and ``popart`` for pypoplar's modules, and for their parts, in this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pathlib import Path
 from types import ModuleType
 
 NAMES = ("poptorch", "popdist")
+LATER = "popart"  # loaded when a program imports it
 PACKAGE = "pypoplar."  # which has modules of these names
 FOR_PROCESSES = str(Path(__file__).parent / "script_path")
 """A directory whose module ``poptorch`` calls `install`: for processes that are started anew and get this one's `sys.path`."""
 
 
 def _is_part(name: str) -> bool:
-    """Whether a name is that of a part of one of the modules."""
-    return name.partition(".")[0] in NAMES and "." in name
+    """Whether a name is that of a part of one of the modules, or of one that is loaded when it is asked for."""
+    return name == LATER or (name.partition(".")[0] in (*NAMES, LATER) and "." in name)
 
 
 class PoptorchNames(MetaPathFinder, Loader):

@@ -19,6 +19,7 @@ NOT_RUN = {
     "pip install": "it fetches what it installs",
     ".venv/bin/pip install": "the same, in an environment of its own",
     "python3 -m venv": "it makes an environment; .ci/run does that, with both commands of the README",
+    "pypoplar run model.onnx": "it needs a model, and the extra onnx; tests/onnx runs the command",
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }
 LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS"}  # pytest prints otherwise where one is set

@@ -21,6 +21,8 @@ def blocks(page, language):
 PROGRAMS = {page: programs(page) for page in PAGES if programs(page)}  # files of pages are for test_commands
 if importlib.util.find_spec("torch") is None:
     del PROGRAMS["docs/pytorch.md"]  # .ci/pytorch runs it
+if any(importlib.util.find_spec(name) is None for name in ("torch", "onnx")):
+    del PROGRAMS["docs/onnx.md"]  # the same
 
 
 @pytest.mark.parametrize("page", PROGRAMS)
@@ -72,7 +74,7 @@ def test_what_installs_an_extra_is_said_in_one_place():
     sources = [*(ROOT / "pypoplar").rglob("*.py"), *(ROOT / "tutorials").rglob("*.py")]
     assert [path.name for path in sources if "pip install" in path.read_text(encoding="utf-8")] == ["extras.py"]
     (commands,) = blocks("docs/install.md", "sh")
-    for extra in ("report", "trace", "pytorch", "docs"):
+    for extra in ("report", "trace", "pytorch", "onnx", "docs"):
         command, _, where = install_command(extra).partition(" in ")
         assert command in commands
         assert where == "a checkout of pypoplar"

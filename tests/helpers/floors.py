@@ -76,6 +76,7 @@ FLOORS = (
     "poptorch",
     "popdist.poptorch",
     "onnx",
+    "popart",
     "testing",
     "poprun",
     "documents",

@@ -204,12 +204,13 @@ def _cell(op: NodeCall, kind: str, direction: int) -> Cell:
         alpha = alphas[position] if position < len(alphas) else None
         beta = betas[position] if position < len(betas) else None
         activations.append(_activation(op, names[position], alpha, beta))
-    biases = (None, None) if b is None else b[direction].chunk(2)
+    first, second = (None, None) if b is None else b[direction].chunk(2)
     return Cell(
         kind,
         w[direction],
         r[direction],
-        *biases,
+        first,
+        second,
         [] if p is None else p[direction].chunk(3),
         activations,
         op.attribute("clip"),

@@ -102,7 +102,6 @@ def mel_weights(op: NodeCall) -> Tensor:
     """Triangles of equal widths on the mel scale; known."""
     bins, length, rate, low, high = (op.number(one) for one in range(5))
     spectrum = int(length) // 2 + 1
-    ends = np.linspace(*(2595 * np.log10(1 + one / 700) for one in (low, high)), int(bins) + 2, endpoint=False)
     step = (2595 * np.log10(1 + high / 700) - 2595 * np.log10(1 + low / 700)) / (int(bins) + 2)
     ends = 2595 * np.log10(1 + low / 700) + np.arange(int(bins) + 2) * step
     places = np.floor((int(length) + 1) * (700 * (10 ** (ends / 2595) - 1)) / rate).astype(int)

@@ -1,0 +1,403 @@
+"""PopART's Builder: tensors are names, and methods of domains add nodes."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
+
+from pypoplar.errors import MissingFeature, PoplarError
+from pypoplar.onnx.graph_plan import Planner
+from pypoplar.onnx.model_source import ModelSource
+from pypoplar.onnx.onnx_types import TORCH_TYPES, Precision
+from pypoplar.onnx.plan_steps import GraphValue
+from pypoplar.popart.operator_calls import GRAPHCORE, OperatorCalls
+from pypoplar.popart.popart_types import DTYPES, TensorInfo, popart_exception
+from pypoplar.spelling import nearest
+
+DEFAULT_OPSET = 11
+OPSETS = (6, 7, 8, 9, 10, 11)
+NAMES = {torch_type: name for name, dtype in DTYPES.items() if (torch_type := getattr(torch, dtype, None)) is not None}
+
+
+class Builder:
+    """Builds a model of ONNX: ``builder.aiOnnx.matmul([x, w])`` adds a node and gives the name of what it makes."""
+
+    def __init__(self, modelProtoOrFilename: Any = None, opsets: Mapping[str, int] | None = None) -> None:
+        self._graph = GraphProto(name="BuilderGraph")
+        self._opsets: dict[str, int] = dict(opsets or {})
+        self._scopes: list[str] = []
+        self._count: dict[str, int] = {}
+        self.parent: Builder | None = None
+        if modelProtoOrFilename is not None:
+            proto = model_proto(modelProtoOrFilename)
+            self._graph = proto.graph
+            self._opsets = {one.domain: one.version for one in proto.opset_import}
+        for opset in OPSETS:
+            setattr(self, f"aiOnnxOpset{opset}", OperatorCalls(self, "", opset))
+        self.aiOnnx = OperatorCalls(self, "", self._opsets.get("", DEFAULT_OPSET))
+        self.aiGraphcore = self.aiGraphcoreOpset1 = OperatorCalls(self, GRAPHCORE, 1)
+
+    # tensors
+
+    def addInputTensor(self, info: Any, shape: Any = None, *more: Any, debugContext: str = "") -> str:
+        """An input, which a session's step is given.
+
+        Parameters
+        ----------
+        info:
+            A `TensorInfo`, or the name of a type.
+        shape:
+            The shape, where `info` is a type.
+        more:
+            Settings, and a name.
+        debugContext:
+            What the tensor is called.
+
+        Returns
+        -------
+        str
+            The tensor's name.
+        """
+        rest = list(more)
+        if isinstance(info, TensorInfo):
+            rest = [*([] if shape is None else [shape]), *rest]
+        else:
+            info = TensorInfo(info, shape)
+        words = [one for one in rest if isinstance(one, str)]
+        name = self._free(words[0] if words else debugContext or "input")
+        self._graph.input.append(helper.make_tensor_value_info(name, _code(info), info.shape()))
+        return name
+
+    def addUntypedInputTensor(self, debugContext: str = "") -> str:
+        """An input of a subgraph, whose type and shape are those of what it is given.
+
+        Parameters
+        ----------
+        debugContext:
+            What the tensor is called.
+        """
+        name = self._free(debugContext or "input")
+        self._graph.input.append(onnx.ValueInfoProto(name=name))
+        return name
+
+    def addInputTensorFromParentGraph(self, name: str) -> None:
+        """Let a subgraph use a tensor of the graph around it, which it does anyway.
+
+        Parameters
+        ----------
+        name:
+            The tensor.
+        """
+
+    def addInitializedInputTensor(self, value: Any, debugContext: str = "") -> str:
+        """A weight.
+
+        Parameters
+        ----------
+        value:
+            An array with its first elements.
+        debugContext:
+            What the tensor is called.
+
+        Returns
+        -------
+        str
+            The tensor's name.
+        """
+        array = np.asarray(value)
+        name = self._free(debugContext or "init_input")
+        self._graph.initializer.append(numpy_helper.from_array(array, name))
+        return name
+
+    def addOutputTensor(self, name: str) -> None:
+        """Make a tensor an output of the model.
+
+        Parameters
+        ----------
+        name:
+            The tensor.
+
+        Raises
+        ------
+        popart_exception
+            If there is no such tensor.
+        """
+        self._check(name)
+        self._graph.output.append(onnx.ValueInfoProto(name=name))
+
+    def _check(self, name: str) -> None:
+        known = self._known()
+        if name not in known:
+            raise popart_exception(f"there is no tensor {name!r}{nearest(str(name), known)}")
+
+    def _known(self) -> set[str]:
+        own = {one.name for one in (*self._graph.input, *self._graph.initializer)}
+        own |= {output for node in self._graph.node for output in node.output}
+        return own if self.parent is None else own | self.parent._known()
+
+    def _free(self, name: str) -> str:
+        wanted = "/".join([*self._scopes, name])
+        number, free = 1, wanted
+        known = self._known()
+        while free in known:
+            free = f"{wanted}__{number}"
+            number += 1
+        return free
+
+    # nodes
+
+    def add_node(
+        self, domain: str, opset: int, kind: str, inputs: list[str], attributes: dict[str, Any], outputs: int, context: str = ""
+    ) -> list[str]:
+        """Add a node, and give the names of what it makes; `OperatorCalls` and `customOp` call it."""
+        if self._opsets.setdefault(domain, opset) != opset:
+            raise popart_exception(
+                f"a model has one opset of a domain: {kind} is of opset {opset}, others of {self._opsets[domain]}"
+            )
+        for name in inputs:
+            if name:
+                self._check(name)
+        number = self._count.get(kind, 0)
+        self._count[kind] = number + 1
+        made = [self._free(f"{context or kind}:{one}") for one in range(outputs)]
+        label = "/".join([*self._scopes, context or f"{kind}_{number}"])
+        subgraphs = {key: value._graph if isinstance(value, Builder) else value for key, value in attributes.items()}
+        node = helper.make_node(kind, inputs, made, label, domain=domain, **subgraphs)
+        self._graph.node.append(node)
+        return made
+
+    def customOp(
+        self,
+        opName: str,
+        opVersion: int,
+        domain: str,
+        inputs: Sequence[str],
+        attributes: Mapping[str, Any],
+        numOutputs: int = 1,
+        debugContext: str = "",
+    ) -> list[str]:
+        """An operator of your own, which `pypoplar.onnx` has to know: enter it with `pypoplar.onnx.operator_table.operator`.
+
+        Parameters
+        ----------
+        opName, opVersion, domain:
+            The operator, by its name, the opset of its domain, and the domain.
+        inputs:
+            Tensors.
+        attributes:
+            Its attributes.
+        numOutputs:
+            How many tensors it makes.
+        debugContext:
+            What the node is called.
+
+        Returns
+        -------
+        list
+            The names of what it makes.
+        """
+        return self.add_node(domain, opVersion, opName, list(inputs), dict(attributes), numOutputs, debugContext)
+
+    def reshape_const(self, ai_onnx: OperatorCalls, inputs: Sequence[str], shape: Sequence[int], debugContext: str = "") -> str:
+        """A reshape to a shape that is known.
+
+        Parameters
+        ----------
+        ai_onnx:
+            ``builder.aiOnnx``.
+        inputs:
+            The tensor.
+        shape:
+            The shape.
+        debugContext:
+            What the node is called.
+        """
+        sizes = ai_onnx.constant(np.array(shape, np.int64))
+        return str(ai_onnx.reshape([inputs[0], sizes], debugContext=debugContext))
+
+    def createSubgraphBuilder(self) -> Builder:
+        """A builder of a graph within this one, such as the body of a loop."""
+        inner = Builder(opsets=self._opsets)
+        inner.parent = self
+        return inner
+
+    # where nodes are, and what is told of them
+
+    @contextmanager
+    def nameScope(self, name: str) -> Iterator[None]:
+        """Within it, names begin with this one.
+
+        Parameters
+        ----------
+        name:
+            The name.
+        """
+        self._scopes.append(name)
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    def setGraphName(self, name: str) -> None:
+        """Give the graph a name.
+
+        Parameters
+        ----------
+        name:
+            The name.
+        """
+        self._graph.name = name
+
+    def addNodeAttribute(self, name: str, value: Any, outputs: Any) -> None:
+        """Give the node that makes tensors an attribute.
+
+        Parameters
+        ----------
+        name, value:
+            The attribute.
+        outputs:
+            What the node makes.
+
+        Raises
+        ------
+        popart_exception
+            If no node makes them.
+        """
+        wanted = {outputs} if isinstance(outputs, str) else set(outputs)
+        for node in self._graph.node:
+            if wanted & set(node.output):
+                node.attribute.append(helper.make_attribute(name, value))
+                return
+        raise popart_exception(f"addNodeAttribute: no node makes {sorted(wanted)}")
+
+    # what there is
+
+    def getTensorShape(self, name: str) -> list[int]:
+        """The shape of a tensor.
+
+        Parameters
+        ----------
+        name:
+            The tensor.
+        """
+        return list(self._value(name).tensor.shape)
+
+    def getTensorDtypeString(self, name: str) -> str:
+        """The type of a tensor, such as float32.
+
+        Parameters
+        ----------
+        name:
+            The tensor.
+        """
+        return TensorInfo(NAMES[self._value(name).tensor.dtype], []).data_type_lcase()
+
+    def _value(self, name: str) -> GraphValue:
+        self._check(name)
+        proto = self._proto([name])
+        source = ModelSource.read(proto, Precision())
+        given = {
+            one.name: torch.empty(
+                [size.dim_value for size in one.type.tensor_type.shape.dim],
+                dtype=TORCH_TYPES[one.type.tensor_type.elem_type],
+                device="meta",
+            )
+            for one in proto.graph.input
+        }
+        try:
+            return Planner(source, given).plan().outputs[name]
+        except PoplarError as problem:
+            raise popart_exception(f"the shape of {name} is not known: {problem}") from None
+
+    def getInputTensorIds(self) -> list[str]:
+        """The names of inputs and weights."""
+        return [one.name for one in (*self._graph.input, *self._graph.initializer)]
+
+    def getOutputTensorIds(self) -> list[str]:
+        """The names of outputs."""
+        return [one.name for one in self._graph.output]
+
+    def _proto(self, outputs: Sequence[str] | None = None) -> ModelProto:
+        graph = GraphProto()
+        graph.CopyFrom(self._graph)
+        if outputs is not None:
+            del graph.output[:]
+            graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+        domains = {"": DEFAULT_OPSET, **self._opsets}
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid(*one) for one in domains.items()], ir_version=8)
+
+    def getModelProto(self) -> bytes:
+        """The model, as bytes."""
+        return bytes(self._proto().SerializeToString())
+
+    def saveModelProto(self, filename: str | os.PathLike[str]) -> None:
+        """Write the model to a file.
+
+        Parameters
+        ----------
+        filename:
+            The file.
+        """
+        Path(filename).write_bytes(self.getModelProto())
+
+
+def _placing(name: str, doc: str) -> Any:
+    def method(self: Builder, *given: Any) -> Any:
+        if given and int(given[-1]) != 0:
+            raise MissingFeature(f"Builder.{name}: models on several IPUs are not there for PopART's builder, got {given[-1]}")
+        return nullcontext()
+
+    method.__doc__ = doc
+    return method
+
+
+def _hint(name: str, doc: str) -> Any:
+    def method(self: Builder, *given: Any) -> Any:
+        logging.getLogger("popart").warning("Builder.%s changes nothing: it is about PopART's compiler", name)
+        return nullcontext()
+
+    method.__doc__ = doc
+    return method
+
+
+for _name, _doc in {
+    "virtualGraph": "Nodes are on an IPU: on the first one, since others are not there: `MissingFeature`.",
+    "pipelineStage": "Nodes are of a stage of a pipeline: of the first one, since others are not there: `MissingFeature`.",
+}.items():
+    setattr(Builder, _name, _placing(_name, _doc))
+for _name, _doc in {
+    "executionPhase": "Nodes are of a phase, which changes nothing here.",
+    "recomputeOutput": "What nodes make is computed again, which changes nothing here.",
+    "recomputeOutputInBackwardPass": "What a node makes is computed again, which changes nothing here.",
+    "setAvailableMemoryProportion": "How much memory a node takes for intermediate values; it changes nothing here.",
+    "setPartialsType": "The type of a product's partial sums; it changes nothing here.",
+    "setSerializeMatMul": "How a product is cut; it changes nothing here.",
+    "setInplacePreferences": "Whether a node works in place; it changes nothing here.",
+    "outlineAttributes": "What tells runs of nodes apart; it changes nothing here.",
+}.items():
+    setattr(Builder, _name, _hint(_name, _doc))
+
+
+def _code(info: TensorInfo) -> int:
+    return int(TensorProto.DataType.Value(info.name()))
+
+
+def model_proto(given: Any) -> ModelProto:
+    """A model from bytes, a ModelProto or a file."""
+    if isinstance(given, ModelProto):
+        return given
+    if isinstance(given, bytes):
+        return ModelProto.FromString(given)
+    path = Path(given)
+    if not path.is_file():
+        raise popart_exception(f"{given}: there is no such file")
+    return onnx.load(path)

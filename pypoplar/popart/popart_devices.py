@@ -1,0 +1,138 @@
+"""PopART's devices, all of which are simulated Bows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from pypoplar.popart.popart_types import popart_exception
+from pypoplar.spelling import nearest
+
+TILES = 1472
+MOST_IPUS = 64
+OPTIONS = ("numIPUs", "tilesPerIPU", "compileIPUCode", "ipuVersion")
+
+
+class DeviceInfo:
+    """A device, which `DeviceManager` gives; in a `with` statement it is attached."""
+
+    def __init__(self, number: int, ipus: int) -> None:
+        self._number, self._ipus, self._attached = number, ipus, False
+
+    def attach(self) -> bool:
+        """Take the device; True, since a simulated one is free."""
+        self._attached = True
+        return True
+
+    def detach(self) -> None:
+        """Let the device go."""
+        self._attached = False
+
+    @property
+    def isAttached(self) -> bool:
+        """Whether the device is taken."""
+        return self._attached
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        return self._number
+
+    @property
+    def numIpus(self) -> int:
+        """How many IPUs it has."""
+        return self._ipus
+
+    @property
+    def tilesPerIPU(self) -> int:
+        """How many tiles each of them has."""
+        return TILES
+
+    @property
+    def ipuVersion(self) -> str:
+        """The architecture."""
+        return "ipu2"
+
+    def __enter__(self) -> Self:
+        self.attach()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self.detach()
+
+
+class DeviceManager:
+    """Gives simulated devices, as many as are wanted."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def acquireAvailableDevice(self, numIpus: int = 1, *_: Any, **__: Any) -> DeviceInfo:
+        """A device of so many IPUs, attached.
+
+        Parameters
+        ----------
+        numIpus:
+            How many IPUs it has: a power of two.
+
+        Raises
+        ------
+        popart_exception
+            For another number.
+        """
+        device = self._new(numIpus)
+        device.attach()
+        return device
+
+    def tryAcquireAvailableDevice(self, numIpus: int = 1, *_: Any, **__: Any) -> DeviceInfo:
+        """The same as `acquireAvailableDevice`.
+
+        Parameters
+        ----------
+        numIpus:
+            How many IPUs it has.
+        """
+        return self.acquireAvailableDevice(numIpus)
+
+    def createIpuModelDevice(self, options: Mapping[str, Any]) -> DeviceInfo:
+        """A device; whatever it is called, it is a simulated Bow.
+
+        Parameters
+        ----------
+        options:
+            "numIPUs", "tilesPerIPU", "compileIPUCode": the number of IPUs counts, tiles are those of a Bow.
+
+        Raises
+        ------
+        popart_exception
+            For an unknown option.
+        """
+        for name in options:
+            if name not in OPTIONS:
+                raise popart_exception(f"createIpuModelDevice: there is no option {name!r}{nearest(str(name), OPTIONS)}")
+        return self._new(int(options.get("numIPUs", 1)))
+
+    def createOfflineIPUDevice(self, options: Mapping[str, Any]) -> DeviceInfo:
+        """The same as `createIpuModelDevice`.
+
+        Parameters
+        ----------
+        options:
+            As there.
+        """
+        return self.createIpuModelDevice(options)
+
+    def createCpuDevice(self) -> DeviceInfo:
+        """A device of one IPU, which is simulated on the CPU."""
+        return self._new(1)
+
+    def enumerateDevices(self, *_: Any, **__: Any) -> list[DeviceInfo]:
+        """The devices that there are: one."""
+        return [self._new(1)]
+
+    def _new(self, ipus: int) -> DeviceInfo:
+        if ipus < 1 or ipus > MOST_IPUS or ipus & (ipus - 1):
+            raise popart_exception(f"a device has a power of two of IPUs, {MOST_IPUS} at most, got {ipus}")
+        self._count += 1
+        return DeviceInfo(self._count - 1, ipus)

@@ -1,0 +1,164 @@
+"""PopART's optimisers, as those of poptorch that do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from pypoplar.errors import MissingFeature
+from pypoplar.popart.popart_enums import AdamMode, AdaptiveMode, WeightDecayMode
+from pypoplar.popart.popart_types import popart_exception
+from pypoplar.poptorch import optim
+from pypoplar.spelling import nearest
+
+Setting = Any  # a number, or one with whether it is constant
+
+SGD_DEFAULTS = {
+    "defaultLearningRate": 0.1,
+    "defaultWeightDecay": 0.0,
+    "defaultMomentum": 0.0,
+    "defaultDampening": 0.0,
+    "defaultVelocityScaling": 1.0,
+    "lossScaling": 1.0,
+    "nesterov": 0.0,
+}
+ADAM_DEFAULTS = {
+    "defaultLearningRate": 1e-3,
+    "defaultWeightDecay": 0.0,
+    "defaultBeta1": 0.9,
+    "defaultBeta2": 0.999,
+    "defaultEps": 1e-6,
+    "defaultMaxWeightNorm": 10.0,
+    "lossScaling": 1.0,
+}
+ADAPTIVE_DEFAULTS = {
+    "defaultLearningRate": 0.01,
+    "defaultWeightDecay": 0.0,
+    "defaultAlpha": 0.99,
+    "defaultMomentum": 0.0,
+    "defaultEps": 1e-6,
+    "lossScaling": 1.0,
+}
+
+
+class PopartOptimizer:
+    """What an optimiser of PopART has in common with others: settings by name, each with whether it is constant."""
+
+    def __init__(self, given: Mapping[str, Setting], defaults: Mapping[str, float]) -> None:
+        self.settings, self.constant = dict(defaults), dict.fromkeys(defaults, True)
+        for name, setting in given.items():
+            if name not in defaults:
+                raise popart_exception(f"{type(self).__name__} has no setting {name!r}{nearest(name, defaults)}")
+            number, constant = setting if isinstance(setting, tuple) else (setting, True)
+            self.settings[name], self.constant[name] = float(number), bool(constant)
+
+    def insertSpecific(self, tensor: str, settings: Mapping[str, Setting]) -> None:
+        """Settings of a weight alone are missing: `MissingFeature`."""
+        raise MissingFeature(f"{type(self).__name__}.insertSpecific: settings of the weight {tensor} alone are not there yet")
+
+    def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of poptorch that does the same."""
+        raise NotImplementedError
+
+    def _variable(self, optimizer: Any, names: Mapping[str, str]) -> Any:
+        for ours, theirs in names.items():
+            if not self.constant[ours]:
+                optimizer.variable_attrs.markAsVariable(theirs)
+            else:
+                optimizer.variable_attrs.markAsConstant(theirs)
+        return optimizer
+
+
+class SGD(PopartOptimizer):
+    """Gradient descent: ``SGD({"defaultLearningRate": (0.1, False), "defaultMomentum": (0.9, True)})``."""
+
+    def __init__(self, settings: Mapping[str, Setting] | None = None, *_: Any, **__: Any) -> None:
+        super().__init__(settings or {}, SGD_DEFAULTS)
+
+    def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of poptorch that does the same."""
+        own = self.settings
+        made = optim.SGD(
+            parameters,
+            lr=own["defaultLearningRate"],
+            momentum=own["defaultMomentum"],
+            dampening=own["defaultDampening"],
+            weight_decay=own["defaultWeightDecay"],
+            nesterov=bool(own["nesterov"]),
+            loss_scaling=own["lossScaling"],
+            use_combined_accum=False,
+        )
+        return made
+
+
+class ConstSGD(SGD):
+    """Gradient descent whose numbers stay as they are."""
+
+    def __init__(self, learning_rate: float, weight_decay: float = 0.0, loss_scaling: float = 1.0) -> None:
+        super().__init__({"defaultLearningRate": learning_rate, "defaultWeightDecay": weight_decay, "lossScaling": loss_scaling})
+
+
+class Adam(PopartOptimizer):
+    """Adam and its kin, by `AdamMode`."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Setting] | None = None,
+        mode: Any = AdamMode.Adam,
+        weight_decay_mode: Any = WeightDecayMode.Decay,
+        *_: Any,
+        **__: Any,
+    ) -> None:
+        super().__init__(settings or {}, ADAM_DEFAULTS)
+        if mode not in (AdamMode.Adam, AdamMode.AdamNoBias, AdamMode.Lamb, AdamMode.LambNoBias):
+            raise MissingFeature(f"Adam: the mode {mode.name} is not there yet")
+        self.mode, self.decay = mode, weight_decay_mode
+
+    def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of poptorch that does the same."""
+        own = self.settings
+        numbers: dict[str, Any] = {
+            "lr": own["defaultLearningRate"],
+            "betas": (own["defaultBeta1"], own["defaultBeta2"]),
+            "eps": own["defaultEps"],
+            "weight_decay": own["defaultWeightDecay"],
+            "loss_scaling": own["lossScaling"],
+            "bias_correction": self.mode in (AdamMode.Adam, AdamMode.Lamb),
+        }
+        if self.mode in (AdamMode.Lamb, AdamMode.LambNoBias):
+            return optim.LAMB(parameters, max_weight_norm=own["defaultMaxWeightNorm"], **numbers)
+        kind = optim.AdamW if self.decay == WeightDecayMode.Decay else optim.Adam
+        return kind(parameters, **numbers)
+
+
+class Adaptive(PopartOptimizer):
+    """RMSProp and its kin, by `AdaptiveMode`."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Setting] | None = None,
+        mode: Any = AdaptiveMode.RMSProp,
+        weight_decay_mode: Any = WeightDecayMode.L2Regularization,
+        *_: Any,
+        **__: Any,
+    ) -> None:
+        super().__init__(settings or {}, ADAPTIVE_DEFAULTS)
+        if mode not in (AdaptiveMode.RMSProp, AdaptiveMode.CenteredRMSProp):
+            raise MissingFeature(f"Adaptive: the mode {mode.name} is not there yet")
+        self.mode = mode
+
+    def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of poptorch that does the same."""
+        own = self.settings
+        return optim.RMSprop(
+            parameters,
+            lr=own["defaultLearningRate"],
+            alpha=own["defaultAlpha"],
+            eps=own["defaultEps"],
+            weight_decay=own["defaultWeightDecay"],
+            momentum=own["defaultMomentum"],
+            centered=self.mode == AdaptiveMode.CenteredRMSProp,
+            loss_scaling=own["lossScaling"],
+        )

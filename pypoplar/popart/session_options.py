@@ -1,0 +1,144 @@
+"""Options of sessions: those that change numbers work, and those of PopART's compiler say that they change nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pypoplar.errors import MissingFeature
+from pypoplar.popart.popart_enums import PatternsLevel
+from pypoplar.popart.popart_types import popart_exception
+from pypoplar.spelling import nearest
+
+WORKING: dict[str, Any] = {
+    "accumulationFactor": 1,
+    "accumulationAndReplicationReductionType": 0,
+    "enableGradientAccumulation": False,
+    "enableStochasticRounding": False,
+    "engineOptions": {},
+    "convolutionOptions": {},
+    "matmulOptions": {},
+    "lstmOptions": {},
+    "partialsTypeMatMuls": "",
+    "virtualGraphMode": 0,
+    "enablePipelining": False,
+    "syntheticDataMode": 0,
+    "enableFloatingPointChecks": False,
+    "instrumentWithHardwareCycleCounter": False,
+}
+"""Those that change numbers, placement or costs."""
+REFUSED: dict[str, Any] = {
+    "enableReplicatedGraphs": False,
+    "enableDistributedReplicatedGraphs": False,
+    "replicatedGraphCount": 1,
+    "globalReplicationFactor": 1,
+}
+"""What is missing here, with the value that is fine."""
+ACCEPTED: dict[str, Any] = {
+    "aliasZeroCopy": False,
+    "autoRecomputation": 0,
+    "cachePath": "",
+    "constantWeights": True,
+    "customCodelets": [],
+    "decomposeGradSum": False,
+    "delayVarUpdates": True,
+    "disableGradAccumulationTensorStreams": False,
+    "dotChecks": set(),
+    "dotOpNames": True,
+    "enableEngineCaching": False,
+    "enableExplicitIR": False,
+    "enableExplicitMainLoops": False,
+    "enableFullyConnectedPass": True,
+    "enableInplaceAmbiguityChecking": False,
+    "enableLoadAndOffloadRNGState": False,
+    "enableMergeExchange": True,
+    "enableNonStableSoftmax": False,
+    "enableOutlining": True,
+    "enableOutliningCopyCostPruning": True,
+    "enablePrefetchDatastreams": True,
+    "enableSerializedMatmuls": True,
+    "enableStableNorm": False,
+    "enableSupportedDataTypeCasting": True,
+    "enableVariablesCaching": True,
+    "explicitRecomputation": False,
+    "exportPoplarVertexGraph": False,
+    "finalDotOp": 10000,
+    "firstDotOp": 0,
+    "groupHostSync": False,
+    "hardwareInstrumentations": set(),
+    "logDir": "",
+    "mergeVarUpdate": 0,
+    "numIOTiles": 0,
+    "opxAliasChecking": False,
+    "opxModifyChecking": False,
+    "outlineThreshold": 1.0,
+    "rearrangeAnchorsOnHost": True,
+    "reportOptions": {},
+    "separateCallOpPdfs": True,
+    "strictOpVersions": True,
+    "subgraphCopyingStrategy": 0,
+    "swapLimitScheduler": 1000000000,
+    "timeLimitScheduler": 1e9,
+    "useHostCopyOps": False,
+}
+"""Those of outlining, scheduling, caching and pictures, which change nothing here."""
+GROUPS = (
+    "accumulateOuterFragmentSettings",
+    "accumulatorTensorLocationSettings",
+    "activationTensorLocationSettings",
+    "autodiffSettings",
+    "automaticLossScalingSettings",
+    "batchSerializationSettings",
+    "executionPhaseSettings",
+    "optimizerStateTensorLocationSettings",
+    "replicatedCollectivesSettings",
+    "tensorLocationSettingsOverride",
+    "weightTensorLocationSettings",
+)
+KNOWN = {**WORKING, **REFUSED, **ACCEPTED}
+
+
+class SettingsGroup:
+    """Settings that are accepted together, such as where weights are; they change nothing."""
+
+
+class SessionOptions:
+    """Options of a session, as attributes: ``options.accumulationFactor = 4``."""
+
+    def __init__(self) -> None:
+        for name, value in KNOWN.items():
+            self.__dict__[name] = value.copy() if isinstance(value, dict | list | set) else value
+        for name in GROUPS:
+            self.__dict__[name] = SettingsGroup()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in KNOWN and name not in GROUPS:
+            raise popart_exception(f"SessionOptions has no option {name!r}{nearest(name, [*KNOWN, *GROUPS])}")
+        if name in REFUSED and value != REFUSED[name]:
+            raise MissingFeature(f"SessionOptions.{name}: replicas are not there for PopART's sessions, got {value!r}")
+        if (name in ACCEPTED or name in GROUPS) and value != self.__dict__[name]:
+            logging.getLogger("popart").warning("SessionOptions.%s changes nothing: it is about PopART's compiler", name)
+        self.__dict__[name] = value
+
+
+class Patterns:
+    """PopART's patterns, which change nothing here: any name can be switched."""
+
+    def __init__(self, level: Any = PatternsLevel.Default) -> None:
+        self.level = level
+        self.switched: dict[str, bool] = {}
+
+    def enablePattern(self, name: str, enabled: bool) -> Patterns:
+        """Switch a pattern."""
+        self.switched[name] = enabled
+        return self
+
+    def isPatternEnabled(self, name: str) -> bool:
+        """Whether a pattern is on."""
+        return self.switched.get(name, True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("level", "switched"):
+            self.__dict__[name] = value
+        else:
+            self.switched[name] = bool(value)
