@@ -103,6 +103,7 @@ class Sort(Vertex):
 
 vertex(Sort, x=x)
 """,
+    "CodeletCompileError": 'graph.addCodelets("codelets.cpp", compileFlags="-DSIZE=4 -lm")\n',
     "ControlProgramError": "Repeat(-1, Sequence([]))\n",
     "StreamConnectionError": 'run(Copy(graph.addHostToDeviceFIFO("in", FLOAT, 8), x))\n',
     "StreamMemoryAllocationError": 'graph.addHostToDeviceFIFO("in", FLOAT, 1 << 28)\n',

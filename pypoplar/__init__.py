@@ -12,6 +12,7 @@ from pypoplar.errors import (
     ApplicationRuntimeError,
     AtomicStoreError,
     CodeletArithmeticError,
+    CodeletCompileError,
     CodeletError,
     CodeletIndexError,
     CodeletRuntimeError,
@@ -65,6 +66,7 @@ from pypoplar.types import (
 if TYPE_CHECKING:
     from pypoplar import gcl, ipu, poplin, popnn, popops, poprand, poputil, program, testing  # noqa: F401
     from pypoplar.arrays.intervals import Interval, VariableInterval
+    from pypoplar.codelet.language.cpp_source import CodeletFileType
     from pypoplar.codelet.language.fields import (
         Aligned,
         InOut,
@@ -109,6 +111,7 @@ if TYPE_CHECKING:
 _MODULES = ("gcl", "ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "pva", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
+    "pypoplar.codelet.language.cpp_source": "CodeletFileType",
     "pypoplar.codelet.language.fields": "Aligned InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
     "pypoplar.codelet.language.records": "Array Record",
     "pypoplar.codelet.listing": "listing",
@@ -167,7 +170,9 @@ __all__ = [
     "BOOL",
     "CHAR",
     "CodeletArithmeticError",
+    "CodeletCompileError",
     "CodeletError",
+    "CodeletFileType",
     "CodeletIndexError",
     "CodeletRuntimeError",
     "ComputeSet",

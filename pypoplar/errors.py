@@ -124,6 +124,10 @@ class CodeletError(PoplarError, SyntaxError):
         return "\n".join(lines)
 
 
+class CodeletCompileError(CodeletError):
+    """A file of codelets in C++ that does not compile: all that the compiler says of it, as ``FILE:LINE:COLUMN: text``."""
+
+
 class ControlProgramError(PoplarError, ValueError):
     """A program that cannot be built, such as a recursive call."""
 

@@ -431,6 +431,53 @@ def sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0
 
 
+def quotient(a: int, b: int) -> int:
+    """The quotient of two integers, cut towards zero: ``/`` of C and C++, where ``//`` of Python floors.
+
+    Parameters
+    ----------
+    a:
+        What is divided, an integer.
+    b:
+        By what, another one.
+
+    Returns
+    -------
+    int
+        Of their type; in device code it wraps.
+
+    Raises
+    ------
+    ZeroDivisionError
+        For a division by 0; in device code a `CodeletArithmeticError` of the run.
+    """
+    whole = abs(a) // abs(b)
+    return whole if (a < 0) == (b < 0) else -whole
+
+
+def remainder(a: int, b: int) -> int:
+    """The rest that goes with `quotient`, which has the sign of `a`: ``%`` of C and C++.
+
+    Parameters
+    ----------
+    a:
+        What is divided, an integer.
+    b:
+        By what, another one.
+
+    Returns
+    -------
+    int
+        Of their type.
+
+    Raises
+    ------
+    ZeroDivisionError
+        For a division by 0; in device code a `CodeletArithmeticError` of the run.
+    """
+    return a - b * quotient(a, b)
+
+
 def popcount(x: int) -> int:
     """How many bits of an integer are set.
 

@@ -7,7 +7,7 @@ import os
 from itertools import product
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from attrs import field, frozen
 
@@ -15,11 +15,15 @@ from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.codelet_file import is_unfinished, module_of_file
+from pypoplar.codelet.language.cpp_source import CppSource
 from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
 from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
 from pypoplar.errors import CodeletError, PoplarTypeError, UnknownVertexType
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
+
+if TYPE_CHECKING:
+    from pypoplar.codelet.cpp.codelets import CppCodelets
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
 _CELLS = ("ipykernel_", "ipython-input-", "python-input-", "marimo_")  # in the names of files that are cells of a notebook
@@ -80,8 +84,8 @@ class Collected:
         return Collected(tuple(Template(one.cls, {}) if isinstance(one, Template) else one for one in found))
 
 
-def collect(source: Any) -> list[Codelet | Template]:
-    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, a ``.py`` file by its path, a list of these.
+def collect(source: Any) -> list[Any]:
+    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, a file by its path, a list of these.
 
     Of a module: the classes defined in it, by now, whose name has no leading underscore; that is for bases of codelets.
     What has been collected before is as it was.
@@ -90,6 +94,10 @@ def collect(source: Any) -> list[Codelet | Template]:
         return list(source.codelets)
     if isinstance(source, list | tuple):
         return [codelet for single in source for codelet in collect(single)]
+    if isinstance(source, CppSource):
+        from pypoplar.codelet.cpp.door import cpp_codelets  # late: graphs of Python's codelets are made without it
+
+        return [cpp_codelets(source)]
     if isinstance(source, str | os.PathLike):
         source = module_of_file(Path(source))
     if isinstance(source, ModuleType):
@@ -131,6 +139,7 @@ class CodeletRegistry:
         self._numbers: dict[str, int] = {}
         self._templates: dict[tuple[str, tuple[str, ...], int], Template] = {}
         self._classes: dict[Any, int] = {}
+        self._files: list[CppCodelets] = []
 
     @property
     def codelets(self) -> tuple[Codelet, ...]:
@@ -139,12 +148,15 @@ class CodeletRegistry:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all codelets and, spelled with their type variables, of all templates."""
-        return (*self._numbers, *(template.spelling for template in self._templates.values()))
+        in_files = (f"{name}<...>" for file in self._files for name in file.templates)
+        return (*self._numbers, *(template.spelling for template in self._templates.values()), *in_files)
 
     def __contains__(self, name: str) -> bool:
         if not isinstance(name, str):
             raise PoplarTypeError(f"a codelet is asked for by its name, got {name!r}")
         if normal_name(name) in self._numbers:
+            return True
+        if any(file.has(name) for file in self._files):
             return True
         template = self._template_of(name)
         return template is not None and all(word in BY_SPELLING for word in _types_named(template, name))
@@ -154,13 +166,17 @@ class CodeletRegistry:
         base, arguments = split_name(name)
         return any(key[0] == base and key[1][: len(arguments)] == arguments for key in self._templates)
 
-    def add(self, codelets: list[Codelet | Template]) -> None:
+    def add(self, codelets: list[Any]) -> None:
         """Add what `collect` found. The same codelet twice is fine; two different ones of one name are a `CodeletError`."""
         for codelet in codelets:
             if isinstance(codelet, Template):
                 self._add_template(codelet)
-            else:
+            elif isinstance(codelet, Codelet):
                 self._add_codelet(codelet)
+            else:
+                for one in codelet.codelets:
+                    self._add_codelet(one)
+                self._files.append(codelet)
 
     def find(self, wanted: Any) -> tuple[int, Codelet]:
         """The number and codelet of a name, a class or an instance of a template; classes are added where they are new."""
@@ -248,6 +264,10 @@ class CodeletRegistry:
         return f" It is a template: name its types, as in {listed}"
 
     def _instance_of(self, name: str) -> int:
+        for file in self._files:
+            made = file.instance(normal_name(name))
+            if made is not None:
+                return self._add_codelet(made)
         template = self._template_of(name)
         if template is None:
             base, _ = split_name(name)
@@ -279,7 +299,8 @@ def _types_named(template: Template, name: str) -> tuple[str, ...]:
 def normal_name(name: str) -> str:
     """The name as codelets have it: ``"Scale< float >"`` is ``"Scale<float>"``."""
     base, arguments = split_name(name)
-    return f"{base}<{','.join(arguments)}>" if arguments else base
+    words = ("unsigned int" if argument == "unsigned" else argument for argument in arguments)
+    return f"{base}<{','.join(words)}>" if arguments else base
 
 
 def _types(template: Template) -> tuple[ElementType, ...]:

@@ -15,6 +15,7 @@ from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
+from pypoplar.codelet.language.cpp_source import CodeletFileType, told_apart
 from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import MissingFeature, PoplarMemoryError, PoplarTypeError
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.vertex_introspector import VertexPerfEstimate
 
     VertexType: TypeAlias = type[Vertex] | str
-    Codelets: TypeAlias = "type[Vertex] | ModuleType | str | os.PathLike[str] | Iterable[Codelets]"
+    Codelets: TypeAlias = "type[Vertex] | ModuleType | str | os.PathLike[str] | CodeletFileType | TextIO | Iterable[Codelets]"
     FieldValue: TypeAlias = Tensor | Iterable[Tensor] | ArrayLike
 
 
@@ -270,8 +271,10 @@ class Graph(ShownInNotebooks):
 
     # -- codelets -------------------------------------------------------------------------------------------------------------
 
-    def addCodelets(self, *sources: Codelets) -> bool:
+    def addCodelets(self, *sources: Codelets, compileFlags: str = "") -> bool:
         """Add codelets, so that vertices can be made of them by name or class.
+
+        Those in C++ are translated from their text; docs/cpp-codelets.md has what is taken.
 
         The path of the running program, ``__file__``, or of an imported module means the classes that it has by now. Adding a
         codelet again changes nothing.
@@ -279,7 +282,10 @@ class Graph(ShownInNotebooks):
         Parameters
         ----------
         sources:
-            Classes, modules, paths of ``.py`` files, or lists of these.
+            Classes, modules, paths of ``.py`` and ``.cpp`` files, an ``io.StringIO`` with a text in C++, or lists of these. A
+            `CodeletFileType` among them says what files are whose ending does not; a text behind it is their `compileFlags`.
+        compileFlags:
+            For C++, as ``"-DSIZE=4 -Iinclude -std=c++17"``: definitions, directories of headers, the standard.
 
         Returns
         -------
@@ -290,10 +296,12 @@ class Graph(ShownInNotebooks):
         ------
         CodeletError
             If a codelet cannot be translated; the message shows its line.
+        CodeletCompileError
+            If a file in C++ does not compile, or a flag is unknown.
         FileLoadError
             If there is no such file.
         """
-        self._registry.add(collect(sources))
+        self._registry.add(collect(told_apart(sources, compileFlags)))
         return True
 
     def hasCodelet(self, name: str) -> bool:

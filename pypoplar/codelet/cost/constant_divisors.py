@@ -18,6 +18,7 @@ UPPER_WORD = 14  # instructions for the upper word of a product with a constant
 SHIFTED = 1  # I: the reciprocal has more bits than a word
 SIGN_ADDED = 2  # I: a quotient below zero is one more; the sign of what is divided
 REST = 2  # multiply, subtract
+CUT = {"floordiv": 1, "mod": 1, "quotient": 4, "remainder": 5}  # I: by 2**n
 
 
 @frozen
@@ -30,15 +31,15 @@ class KnownDivision:
 
 def division_by_constant(selection: Selection, row: TypedOperation, known: Sequence[Known], where: int) -> KnownDivision | None:
     """What a division or its rest takes if its divisor is known; None for anything else."""
-    if row.row.name not in ("floordiv", "mod") or row.type not in ("i32", "u32"):
+    if row.row.name not in CUT or row.type not in ("i32", "u32"):
         return None
     divisor = selection.constant(known[1])
     if divisor is None or divisor == 0:
         return None
     if divisor > 0 and divisor & (divisor - 1) == 0:
-        return KnownDivision(1)
+        return KnownDivision(CUT[row.row.name] if row.type == "i32" else 1)
     halves = [_half(selection, divisor, part, where) for part in ("lower", "upper")]
-    slots = UPPER_WORD + SHIFTED + SIGN_ADDED * (row.type == "i32") + REST * (row.row.name == "mod")
+    slots = UPPER_WORD + SHIFTED + SIGN_ADDED * (row.type == "i32") + REST * (row.row.name in ("mod", "remainder"))
     return KnownDivision(slots, halves)
 
 

@@ -113,7 +113,7 @@ class Translation:
 
     def refuse(self, node: ast.AST, message: str) -> NoReturn:
         listing = self.frame.source.listing
-        raise refusal(message, listing.file, listing.text.splitlines(keepends=True), listing.first_line, node)
+        raise refusal(message, listing.file, listing.shown, listing.first_line, node)
 
     @contextmanager
     def at(self, node: ast.AST, about: str = "") -> Iterator[None]:

@@ -72,6 +72,7 @@ _MEANINGS: Mapping[str, Callable[..., AnyArray]] = {
     "bool_from": lambda a: a != 0, "not": lambda a: a == 0,
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs,
     "floordiv": _by(np.floor_divide), "mod": _by(np.mod),
+    "quotient": _by(lambda a, b: np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))), "remainder": _by(np.fmod),
     "part": lambda a, b: np.maximum(a, 0) // np.maximum(b, 1),
     "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "invert": np.invert,
@@ -88,6 +89,8 @@ _WRAPS: Mapping[str, Callable[[AnyArray], AnyArray]] = {
 _FAULTS: Mapping[str, Callable[[Int64s], Bools]] = {
     "floordiv": lambda b: b == 0,
     "mod": lambda b: b == 0,
+    "quotient": lambda b: b == 0,
+    "remainder": lambda b: b == 0,
     "shift_left": lambda b: (b < 0) | (b > 31),
     "shift_right": lambda b: (b < 0) | (b > 31),
 }

@@ -92,6 +92,7 @@ class CodeletSource:
                     "file": function.listing.file,
                     "line": function.listing.first_line,
                     "text": function.listing.text,
+                    "places": list(function.listing.places),
                     "names": _write(function.names),
                     "defaults": _write(function.defaults),
                 }
@@ -114,7 +115,9 @@ class CodeletSource:
             functions = tuple(
                 FunctionSource(
                     _text(row["name"]),
-                    Listing(_text(row["file"]), _number(row["line"]), _text(row["text"])),
+                    Listing(
+                        _text(row["file"]), _number(row["line"]), _text(row["text"]), tuple(map(_number, row.get("places", ())))
+                    ),
                     _read(row["names"]),
                     _read(row["defaults"]),
                 )

@@ -16,11 +16,17 @@ from pypoplar.errors import CodeletError
 
 @frozen
 class Listing:
-    """Some lines of a file."""
+    """Some lines of a file, or what stands for some of a file in another language: then `places` has the line of each line."""
 
     file: str
     first_line: int
     text: str
+    places: tuple[int, ...] = ()
+
+    @property
+    def shown(self) -> list[str]:
+        """The lines as messages show them: none of what the user has not written."""
+        return [] if self.places else self.text.splitlines(keepends=True)
 
 
 @frozen
@@ -143,5 +149,16 @@ def parse_function(listing: Listing) -> ast.FunctionDef:
         body = body[0].body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
         raise CodeletError("expected one function definition", (listing.file, listing.first_line, None, None))
-    ast.increment_lineno(body[0], listing.first_line - (2 if indented else 1))
+    if listing.places:
+        _place(body[0], listing.places)
+    else:
+        ast.increment_lineno(body[0], listing.first_line - (2 if indented else 1))
     return body[0]
+
+
+def _place(tree: ast.FunctionDef, places: tuple[int, ...]) -> None:
+    """Give the nodes of a function the lines that theirs stand for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
+            node.lineno = places[min(node.lineno, len(places)) - 1]
+            node.end_lineno = node.lineno

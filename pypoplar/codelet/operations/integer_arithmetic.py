@@ -64,7 +64,9 @@ def _leading_zeros(type: str) -> Meaning:
 # When they are errors
 
 
-def _zero_divisor(type: str) -> OperandFault:
+def zero_divisor(type: str) -> OperandFault:
+    """A division by 0."""
+
     def written(emitter: Emitter, divisor: Any) -> Any:
         return emitter.builder.icmp_unsigned("==", divisor, emitter.constant(divisor, 0))
 
@@ -124,8 +126,8 @@ def _magnitude(emitter: Emitter, a: Any) -> Any:
 def _floor_division(emitter: Emitter, a: Any, b: Any) -> Any:
     builder, zero = emitter.builder, emitter.constant(a, 0)
     if not emitter.signed:
-        return builder.udiv(a, _unsigned_divisor(emitter, b))
-    quotient, rest = _divide(emitter, a, b)
+        return builder.udiv(a, unsigned_divisor(emitter, b))
+    quotient, rest = cut_division(emitter, a, b)
     below = builder.and_(builder.icmp_signed("!=", rest, zero), builder.icmp_signed("<", builder.xor(rest, b), zero))
     return builder.sub(quotient, builder.zext(below, a.type))
 
@@ -148,13 +150,13 @@ def _at_least(builder: Any, value: Any, least: Any) -> Any:
 def _modulo_recipe(emitter: Emitter, a: Any, b: Any) -> Any:
     builder, zero = emitter.builder, emitter.constant(a, 0)
     if not emitter.signed:
-        return builder.urem(a, _unsigned_divisor(emitter, b))
-    _, rest = _divide(emitter, a, b)
+        return builder.urem(a, unsigned_divisor(emitter, b))
+    _, rest = cut_division(emitter, a, b)
     below = builder.and_(builder.icmp_signed("!=", rest, zero), builder.icmp_signed("<", builder.xor(rest, b), zero))
     return builder.add(rest, builder.select(below, b, zero))
 
 
-def _divide(emitter: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
+def cut_division(emitter: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
     """Quotient and rest towards zero. -2**31 // -1 wraps; a zero divisor, an error before, divides by 1 rather than trap."""
     builder = emitter.builder
     zero, unit, minus_one = (emitter.constant(a, value) for value in (0, 1, -1))
@@ -166,7 +168,8 @@ def _divide(emitter: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
     return builder.select(negated, builder.sub(zero, a), quotient), rest
 
 
-def _unsigned_divisor(emitter: Emitter, b: Any) -> Any:
+def unsigned_divisor(emitter: Emitter, b: Any) -> Any:
+    """A divisor that does not trap: 1 for 0, which is an error before."""
     builder = emitter.builder
     return builder.select(builder.icmp_unsigned("==", b, emitter.constant(b, 0)), emitter.constant(b, 1), b)
 
@@ -235,7 +238,7 @@ ROWS: tuple[DeviceOperation, ...] = (
         ),
     ),
     _row(
-        name="floordiv", signature="T T -> T", calls=("//",), meaning=_floor_divided, fault=_zero_divisor, llvm=_floor_division,
+        name="floordiv", signature="T T -> T", calls=("//",), meaning=_floor_divided, fault=zero_divisor, llvm=_floor_division,
         prices=(
             slots("i32", 270, "S", software=True),
             slots("u32", 258, "S", software=True),
@@ -248,7 +251,7 @@ ROWS: tuple[DeviceOperation, ...] = (
         prices=(slots("i32", 3, "S"),),
     ),
     _row(
-        name="mod", signature="T T -> T", calls=("%",), meaning=_modulo, fault=_zero_divisor, llvm=_modulo_recipe,
+        name="mod", signature="T T -> T", calls=("%",), meaning=_modulo, fault=zero_divisor, llvm=_modulo_recipe,
         prices=(
             slots("i32", 285, "S", software=True),
             slots("u32", 275, "S", software=True),

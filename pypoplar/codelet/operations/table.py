@@ -10,7 +10,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from pypoplar.codelet.operations import bit_patterns, conversions, float_arithmetic, float_functions, integer_arithmetic
+from pypoplar.codelet.operations import (
+    bit_patterns,
+    conversions,
+    cut_division,
+    float_arithmetic,
+    float_functions,
+    integer_arithmetic,
+)
 from pypoplar.codelet.operations.device_operation import ByType, DeviceOperation, Meaning, TypedOperation
 from pypoplar.codelet.operations.registers import REGISTERS, rounding
 from pypoplar.codelet.operations.row_claims import judge_operations, judge_row, wrong
@@ -128,5 +135,12 @@ def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, .
     return tuple(arguments), results[0]
 
 
-for _row in (*conversions.ROWS, *bit_patterns.ROWS, *float_arithmetic.ROWS, *float_functions.ROWS, *integer_arithmetic.ROWS):
+for _row in (
+    *conversions.ROWS,
+    *bit_patterns.ROWS,
+    *float_arithmetic.ROWS,
+    *float_functions.ROWS,
+    *integer_arithmetic.ROWS,
+    *cut_division.ROWS,
+):
     _add(_row, 0)

@@ -1,0 +1,204 @@
+"""The codelets of a C++ file: classes derived from Poplar's, their names, their fields."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import frozen
+
+from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, split_arguments, type_of
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.ir.terms import Access, Form, Kind
+from pypoplar.codelet.language.declaration import Field
+from pypoplar.types import BY_NAME
+
+_KINDS: dict[str, Kind] = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
+_ACCESS: dict[str, Access] = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
+_LISTS = ("poplar::VectorList",)
+
+
+@frozen
+class CppField:
+    """A member of a codelet's class that is a field of the vertex."""
+
+    name: str
+    access: Access
+    form: Form
+    element: CppType
+    alignment: int = 0
+    default: float | None = None
+
+    @property
+    def code(self) -> str:
+        return self.element.value.code
+
+    @property
+    def attribute(self) -> str:
+        """The name in Python."""
+        return self.name + "_" if keyword.iskeyword(self.name) else self.name
+
+    def field(self) -> Field:
+        """As graphs have it."""
+        return Field(self.name, self.access, self.form, BY_NAME[NAMES[self.code]], default=self.default, aligned=self.alignment)
+
+
+@frozen
+class CppClass:
+    """A class of a codelet, or an instance of a template."""
+
+    name: str
+    kind: Kind
+    node: Node
+    type: Any
+
+
+def kind_of(cursor: Any) -> Kind | None:
+    """The kind of vertex that a class is derived from; None for other classes."""
+    for child in cursor.get_children():
+        if child.kind.name == "CXX_BASE_SPECIFIER":
+            base = child.type.get_canonical()
+            kind = _KINDS.get(base.spelling) or kind_of(base.get_declaration())
+            if kind is not None:
+                return kind
+            template = child.referenced
+            if template is not None and template.kind.name == "CLASS_TEMPLATE":
+                kind = kind_of(template)
+                if kind is not None:
+                    return kind
+    return None
+
+
+def poplar_name(spelling: str) -> str:
+    """A class's name as Poplar has it: ``ns::Scale<half,unsigned int>``."""
+    base, arguments = split_arguments(spelling)
+    if not arguments:
+        return base
+    return f"{base}<{','.join(_argument(argument) for argument in arguments)}>"
+
+
+def _argument(text: str) -> str:
+    base, arguments = split_arguments(text)
+    words = " ".join(base.split())
+    words = {"_Float16": "half", "unsigned": "unsigned int", "__fp16": "half"}.get(words, words)
+    if words.startswith("(") and ")" in words:  # an enumerator without a name
+        words = words.partition(")")[2]
+    if words.rstrip("uUlL").isdigit():
+        words = words.rstrip("uUlL")
+    return f"{words}<{','.join(_argument(argument) for argument in arguments)}>" if arguments else words
+
+
+def fields_of(type: Any, node: Node) -> dict[str, CppField]:
+    """The fields of a codelet, those of its bases first."""
+    found: dict[str, CppField] = {}
+    _collect(type, node, found)
+    return found
+
+
+def _collect(type: Any, node: Node, found: dict[str, CppField]) -> None:
+    declared = type.get_declaration()
+    for child in _bases(declared):
+        base = child.type.get_canonical()
+        if not base.spelling.startswith("poplar::"):
+            _collect(base, node, found)
+    for cursor in type.get_fields():
+        field = Node(cursor)
+        found[field.name] = _field(field)
+
+
+def _bases(declared: Any) -> Iterator[Any]:
+    template = declared
+    children = [child for child in declared.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"]
+    if not children:  # an instance of a template has those of the template
+        from pypoplar.codelet.cpp.clang_library import clang
+
+        template = clang().functions.clang_getSpecializedCursorTemplate(declared)
+        children = (
+            [child for child in template.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"] if template is not None else []
+        )
+    yield from children
+
+
+def _field(node: Node) -> CppField:
+    type = node.type
+    if type.sort == "record":
+        base, _ = split_arguments(type.spelling)
+        if base in _ACCESS:
+            return _edge(node, _ACCESS[base], type)
+        if base == "poplar::Vector":
+            inner = type_of(type.clang.get_template_argument_type(0))
+            outer = split_arguments(inner.spelling)[0]
+            if outer in _ACCESS:
+                held = type_of(inner.clang.get_template_argument_type(0))
+                return CppField(node.name, _ACCESS[outer], "list", _element(held, node), _alignment(held, node))
+            return CppField(node.name, "state", "vector", _element(type, node), _alignment(type, node))
+        refuse(
+            node,
+            f"field '{node.name}' is a {type.spelling}: fields are numbers, and Input, Output, InOut of them or of vectors",
+        )
+    if type.sort == "number":
+        if type.code == "f64":
+            refuse(node, f"field '{node.name}' is a double, which the device has not: make it float")
+        default = None
+        initial = [part for part in node.parts if part.constant is not None]
+        if initial:
+            default = initial[-1].constant
+        return CppField(node.name, "state", "scalar", type, default=default)
+    what = {"pointer": "a pointer", "array": "an array", "reference": "a reference", "vector": "a vector of the hardware"}.get(
+        type.sort, type.spelling
+    )
+    refuse(node, f"field '{node.name}' is {what}, which a vertex cannot keep: write Vector<...>, or Input<Vector<...>>")
+
+
+def _edge(node: Node, access: Access, type: CppType) -> CppField:
+    inner = type_of(type.clang.get_template_argument_type(0))
+    if inner.value.sort == "number":
+        return CppField(node.name, access, "scalar", inner)
+    form, element = vector_type(inner, node)
+    return CppField(node.name, access, form, element, _alignment(inner, node))
+
+
+def vector_type(type: CppType, node: Node) -> tuple[Form, CppType]:
+    """The form and the elements of one of Poplar's vectors or lists, also inside of an edge."""
+    base, _ = split_arguments(type.spelling.removeprefix("const "))
+    if base in _ACCESS:
+        return vector_type(type_of(type.clang.get_template_argument_type(0)), node)
+    if base == "poplar::Vector":
+        inner = type_of(type.clang.get_template_argument_type(0))
+        if split_arguments(inner.spelling)[0] in _ACCESS:
+            return "list", _element(type_of(inner.clang.get_template_argument_type(0)), node)
+        return "vector", _element(type, node)
+    if base in _LISTS:
+        return "list", _element(type, node)
+    if base.endswith("::Row") or "::Row" in type.spelling:
+        return "vector", _element_of(type_of(type.clang.get_declaration().semantic_parent.type.get_template_argument_type(0)), node)
+    refuse(node, f"'{node.name}' is a {type.spelling}, which has no form in device code")
+
+
+def _element(type: CppType, node: Node) -> CppType:
+    return _element_of(type_of(type.clang.get_template_argument_type(0)), node)
+
+
+def _element_of(inner: CppType, node: Node) -> CppType:
+    if split_arguments(inner.spelling)[0] == "poplar::Vector":
+        return _element(inner, node)
+    if inner.value.sort != "number" or inner.value.code == "f64":
+        refuse(node, f"'{node.name}' has elements of {inner.spelling}: elements are numbers that the device has")
+    return inner
+
+
+def _alignment(type: CppType, node: Node) -> int:
+    """The alignment that a vector demands beyond that of its elements."""
+    _, arguments = split_arguments(type.spelling)
+    if len(arguments) < 3 or not arguments[2].rstrip("uUlL ").isdigit():
+        return 0
+    alignment = int(arguments[2].rstrip("uUlL "))
+    element = type_of(type.clang.get_template_argument_type(0))
+    size = {"i8": 1, "u8": 1, "bool": 1, "i16": 2, "u16": 2, "f16": 2, "i64": 8, "u64": 8}.get(element.value.code, 4)
+    if alignment <= max(size, 2) or alignment < 4:
+        return 0
+    if alignment not in (4, 8, 16, 32):
+        refuse(node, f"field '{node.name}' demands an alignment of {alignment} bytes: those are 4, 8, 16 and 32")
+    return alignment if alignment >= size else 0

@@ -1,0 +1,181 @@
+"""Codelets of C++ files, as graphs take them: found, written as Python, translated; kept by what was read."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+from typing import Any
+
+from attrs import define, field
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name
+from pypoplar.codelet.cpp.codebook import Codebook
+from pypoplar.codelet.cpp.translation_unit import CppFile, TranslationUnit, parse
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.writing import Refused, refused
+from pypoplar.codelet.ir.terms import Kind, Location
+from pypoplar.codelet.language.declaration import split_name
+from pypoplar.codelet.language.source import CodeletSource
+from pypoplar.errors import CodeletCompileError, CodeletError, UnknownVertexType
+
+_PROBE = "pypoplar_probe_"
+
+
+@define
+class CppCodelets:
+    """The codelets of one file, and its templates, of which instances are made by their names."""
+
+    file: CppFile
+    codelets: list[Codelet] = field(factory=list)
+    templates: dict[str, Location] = field(factory=dict)  # by their names without arguments
+    kinds: dict[str, Kind] = field(factory=dict)
+    refusals: list[CodeletError] = field(factory=list)
+
+    def has(self, name: str) -> bool:
+        """Whether a name is of a template here."""
+        base, arguments = split_name(name)
+        return base in self.templates and bool(arguments)
+
+    def instance(self, name: str) -> Codelet | None:
+        """The instance of a template that a name names, ``"ns::Scale<half, 4>"``; None if there is no such template."""
+        base, arguments = split_name(name)
+        if base not in self.templates or not arguments:
+            return None
+        try:
+            unit = parse(self.file, _probe(0, name, self.kinds[base]))
+        except CodeletCompileError as problem:
+            raise UnknownVertexType(f"'{name}' is no instance of the template {base}: {problem.msg}") from None
+        return _codelet(_probed(unit)[0], self.file)
+
+
+def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
+    """The codelets of a file: of each class, and of each instance that the file itself makes of a template."""
+    unit = parse(file)
+    found = CppCodelets(file)
+    classes: list[CppClass] = []
+    instances: dict[str, Kind] = {}
+    _look(unit.root, file, found, classes, instances)
+    if instances:
+        probes = (_probe(number, name, kind) for number, (name, kind) in enumerate(instances.items()))
+        unit = parse(file, "\n".join(probes))
+        classes = [*classes, *_probed(unit)]
+    if not classes and not found.templates:
+        what = "no class derived from poplar::Vertex, MultiVertex or SupervisorVertex with a compute method"
+        raise CodeletError(f"{file.name} has no codelets: {what}", (file.name, 1, None, None))
+    for one in classes:
+        try:
+            found.codelets.append(_codelet(one, file))
+        except CodeletError as problem:
+            if not keep_going:
+                raise
+            found.refusals.append(problem)
+    return found
+
+
+def _probe(number: int, name: str, kind: Kind) -> str:
+    """A function that calls compute, so that libclang writes the instance out."""
+    return f"void {_PROBE}{number}({name} &v) {{ v.compute({'0' if kind == 'multi' else ''}); }}"
+
+
+def _probed(unit: TranslationUnit) -> list[CppClass]:
+    """The classes that the probes behind a file's end name."""
+    found = []
+    for cursor in unit.root.get_children():
+        if cursor.kind.name == "FUNCTION_DECL" and cursor.spelling.startswith(_PROBE):
+            type = next(iter(cursor.get_arguments())).type.get_pointee().get_canonical()
+            call = next(node for node in Node(cursor).walk() if node.kind == "CALL_EXPR" and node.name == "compute")
+            vertex = _vertex_kind(type.get_declaration())
+            assert call.referenced is not None
+            assert vertex is not None
+            found.append(CppClass(poplar_name(type.spelling), vertex, call.referenced, type))
+    return found
+
+
+def _codelet(one: CppClass, file: CppFile) -> Codelet:
+    """The codelet of a class; what has no form is a `CodeletError` at its line."""
+    location = Location(one.node.file, one.node.line, one.name)
+    try:
+        source = _source(one)
+    except Refused as reason:
+        raise refused(reason.node, f"{one.name}: {reason.message}", functools.partial(_line, file)) from None
+    except RecursionError:
+        raise CodeletError(
+            f"{one.name}: an expression or a block is nested too deeply", (location.file, location.line, None, None)
+        ) from None
+    codelet = Codelet(source, location)
+    try:
+        _ = codelet.typed
+    except CodeletError as problem:
+        text = _line(file, problem.filename or "", problem.lineno or 0)
+        offset = len(text) - len(text.lstrip()) + 1
+        raise CodeletError(f"{one.name}: {problem.msg}", (problem.filename, problem.lineno, offset, text)) from None
+    return codelet
+
+
+def _source(one: CppClass) -> CodeletSource:
+    fields = fields_of(one.type, one.node)
+    book = Codebook(fields, one.name)
+    compute = one.node
+    if compute.kind != "CXX_METHOD":
+        found = [Node(child) for child in compute.cursor.get_children() if child.spelling == "compute"]
+        definition = found[0].cursor.get_definition() if found else None
+        if definition is None:
+            raise Refused(compute, "it has no compute with a body: write bool compute() { ... return true; }")
+        compute = Node(definition)
+    book.compute(compute, [])
+    return CodeletSource(
+        one.name,
+        one.kind,
+        tuple(field.field() for field in fields.values()),
+        tuple(function for function in book.functions if function is not None),
+        {},
+        tuple(table for table, _ in book.tables.values()),
+    )
+
+
+def _line(file: CppFile, name: str, number: int) -> str:
+    """The text of a line of a file, or of the text that stands for one."""
+    if name == file.name:
+        return file.line(number)
+    return linecache.getline(name, number).rstrip("\n")
+
+
+def _look(cursor: Any, file: CppFile, found: CppCodelets, classes: list[CppClass], instances: dict[str, Kind]) -> None:
+    for child in cursor.get_children():
+        kind = child.kind.name
+        place = child.location.file
+        if place is not None and "/cpp/headers/" in place.name:
+            continue
+        if kind in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
+            _look(child, file, found, classes, instances)
+        elif kind in ("CLASS_DECL", "STRUCT_DECL") and (child.is_definition() or child.type.get_num_template_arguments() > 0):
+            vertex = _vertex_kind(child)
+            if vertex is None:
+                continue
+            if child.type.get_num_template_arguments() > 0:
+                instances[child.type.get_canonical().spelling] = vertex
+            elif _has_compute(child):
+                classes.append(
+                    CppClass(poplar_name(child.type.get_canonical().spelling), vertex, Node(child), child.type.get_canonical())
+                )
+        elif kind == "CLASS_TEMPLATE" and kind_of(child) is not None and child.is_definition() and _has_compute(child):
+            name = Node(child).qualified()
+            found.kinds[name] = kind_of(child) or "vertex"
+            found.templates[name] = Location(child.location.file.name, child.location.line, name)
+
+
+def _vertex_kind(cursor: Any) -> Kind | None:
+    """The kind of vertex that a class is, or an instance of a template."""
+    template = _template(cursor)
+    return kind_of(cursor) or (kind_of(template) if template is not None else None)
+
+
+def _template(cursor: Any) -> Any:
+    from pypoplar.codelet.cpp.clang_library import clang
+
+    return clang().functions.clang_getSpecializedCursorTemplate(cursor)
+
+
+def _has_compute(cursor: Any) -> bool:
+    return any(child.spelling == "compute" for child in cursor.get_children())

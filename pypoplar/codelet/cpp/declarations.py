@@ -1,0 +1,227 @@
+"""Declarations: numbers, pointers, arrays, references, and names of vectors."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.codelet.cpp.changes import is_changed
+from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
+from pypoplar.codelet.cpp.declarations_of import element_of, initial_of, is_place
+from pypoplar.codelet.cpp.places import ZERO, elements_of, is_array, is_container
+from pypoplar.codelet.cpp.structs import Structs
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.values import Code, Lambda, Place, Pointer, Rows, Value, Vector, literal
+from pypoplar.codelet.cpp.writing import refuse
+
+
+class Declarations(Structs):
+    """Variables of every kind."""
+
+    def declaration(self, node: Node) -> None:
+        if node.kind in (
+            "TYPEDEF_DECL",
+            "TYPE_ALIAS_DECL",
+            "STRUCT_DECL",
+            "CLASS_DECL",
+            "ENUM_DECL",
+            "STATIC_ASSERT",
+            "USING_DECLARATION",
+            "USING_DIRECTIVE",
+            "NAMESPACE_ALIAS",
+            "UNION_DECL",
+            "EMPTY_DECL",
+        ):
+            return
+        if node.kind != "VAR_DECL":
+            refuse(node, "this declaration has no form in device code")
+        type, initial = node.type, initial_of(node)
+        if node.cursor.storage_class.name in ("STATIC", "EXTERN") and "const" not in node.cursor.type.spelling:
+            refuse(node, f"'{node.name}' is static: what lasts from run to run is kept in a field of the vertex")
+        self.whole = initial
+        if initial is not None and (initial.bare.kind == "LAMBDA_EXPR" or "(lambda at" in type.value.spelling):
+            self.bindings[node.key] = Lambda(initial.bare if initial.bare.kind == "LAMBDA_EXPR" else self.lambda_of(initial).node)
+        elif type.sort == "reference":
+            self.bindings[node.key] = self.reference(node, initial)
+        elif is_container(type):
+            self.bindings[node.key] = self.view(node, initial)
+        elif type.sort == "number":
+            self.number_variable(node, initial, type.code)
+        elif type.sort == "pointer":
+            self.pointer_variable(node, initial)
+        elif type.sort == "array" or is_array(type):
+            self.array_variable(node, initial)
+        elif type.sort == "record":
+            self.bindings[node.key] = self.struct_variable(node, initial)
+        elif type.sort == "vector":
+            refuse(node, f"{type.spelling}: vectors of the hardware are not there yet; write the loop over its elements")
+        else:
+            refuse(node, f"a variable of type {type.spelling} has no form here")
+        self.whole = None
+        self.flush()
+
+    def lambda_of(self, node: Node) -> Lambda:
+        found = self.value(node)
+        if not isinstance(found, Lambda):
+            refuse(node, "this is no lambda that is known here")
+        return found
+
+    def number_variable(self, node: Node, initial: Node | None, type: str) -> None:
+        if type == "f64":
+            if initial is not None and initial.constant is not None and node.cursor.type.is_const_qualified():
+                self.bindings[node.key] = literal(initial.constant, "f64")
+                return
+            refuse(node, f"'{node.name}' is a double, which the device has not: make it float")
+        if initial is not None and node.cursor.type.is_const_qualified() and initial.constant is not None:
+            self.bindings[node.key] = self.constant(initial.constant, type)
+            return
+        held = register(type)
+        if initial is None:
+            name = self.writing.local(node.name, held)
+            self.emit(f"{name}: {self.use(NAMES[held])}")
+        else:
+            code = self.converted(self.source_of(initial, type), type, node)
+            name = self.writing.local(node.name, held)
+            self.emit(self.declared(name, code, type))
+        self.bindings[node.key] = Place(name, type, held, is_local=True)
+
+    def declared(self, name: str, code: Code, type: str) -> str:
+        """The statement that makes a local, with its type where Python would find another."""
+        held = register(type)
+        if code.value is not None:
+            code = self.constant(code.value, type)
+            alone = {"int": "i32", "float": "f32"}.get(code.held, code.held)
+        else:
+            if held in ("i32", "u32") and type in ("i32", "u32"):
+                code = self.exactly(code)
+            code = self.settled(code)
+            alone = code.held
+        note = "" if alone == held else f": {self.use(NAMES[held])}"
+        return f"{name}{note} = {code.text}"
+
+    def pointer_variable(self, node: Node, initial: Node | None) -> None:
+        if node.type.to is not None and node.type.to.sort == "other":
+            refuse(node, f"'{node.name}' is a pointer to a function: call functions by their name, or give a lambda")
+        if initial is None:
+            refuse(node, f"'{node.name}' points nowhere: give it its vector where it is declared")
+        pointer = self.pointer(initial)
+        self.bindings[node.key] = self.variable_of(pointer, node)
+
+    def variable_of(self, pointer: Pointer, node: Node) -> Pointer:
+        """A pointer in a variable: the index is a local where it may change, or what it is made of."""
+        pointer = evolve(pointer, span=self.kept_span(pointer.span, node.name))
+        if not self.changed(node) and pointer.at.value is not None:
+            return pointer
+        at = evolve(pointer.at, type="i32")
+        name = self.writing.local(node.name, "i32")
+        self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
+        return evolve(pointer, at=Code(name, "i32", "i32", named=True))
+
+    def kept_span(self, span: str, name: str) -> str:
+        """A vector that is named once: a row is bound to a local."""
+        if "[" not in span:
+            return span
+        row = self.writing.local(f"{name}_row", "span")
+        self.emit(f"{row} = {span}")
+        return row
+
+    def array_variable(self, node: Node, initial: Node | None) -> None:
+        type = node.type
+        inner = self.array_type(type)
+        element = self.element_type(element_of(inner), node)
+        table = self.book.table_of(node)
+        if table is not None:
+            self.writing.names[table[0]] = self.book.table_meaning(table[0])
+            self.bindings[node.key] = Pointer(table[0], ZERO, inner.to or inner)
+            return
+        name = self.writing.local(node.name, f"array {element} {elements_of(inner)}")
+        self.book.reserve(self, f"{name} = {self.use('ipu.array')}({self.use(NAMES[element])}, {elements_of(inner)})")
+        pointer = Pointer(name, ZERO, inner.to or inner)
+        self.bindings[node.key] = pointer
+        if initial is not None:
+            self.fill(pointer, initial, inner, element, node)
+
+    def array_type(self, type: CppType) -> CppType:
+        if type.sort == "array":
+            return type
+        record = type.clang
+        return CppType(
+            "array",
+            to=type_of(record.get_template_argument_type(0)),
+            count=int(type.spelling.rstrip(">").rpartition(",")[2].rstrip("uUlL ")),
+        )
+
+    def fill(self, pointer: Pointer, initial: Node, type: CppType, element: str, node: Node) -> None:
+        """``= {1, 2}``."""
+        initial = initial.bare
+        values: list[Node] = []
+        _flatten(initial, values)
+        count = elements_of(type)
+        if initial.kind == "CALL_EXPR" and not values:
+            return  # made without values
+        if initial.kind != "INIT_LIST_EXPR":
+            refuse(node, "an array gets its values in braces, float x[2] = {1, 2}")
+        if any(part.kind == "INIT_LIST_EXPR" and part is not initial for part in initial.walk()) and len(values) not in (0, count):
+            refuse(node, "nested braces give all values of an array")
+        for position, value in enumerate(values):
+            self.emit(f"{pointer.span}[{position}] = {self.stored(self.number(value), element, value)}")
+        if len(values) < count:
+            index = self.writing.temporary("i32", "i")
+            begin = f"{len(values)}, " if values else ""
+            self.emit(f"for {index} in {self.use('range')}({begin}{count}):")
+            with self.writing.indented():
+                self.emit(f"{pointer.span}[{index}] = {self.constant(0, element).text}")
+
+    def reference(self, node: Node, initial: Node | None) -> Value:
+        """What a reference stands for, from now on."""
+        assert initial is not None
+        type = node.type.value
+        if is_container(type):
+            return self.view(node, initial)
+        if type.sort == "record" and not is_array(type):
+            return self.struct(initial)
+        if type.sort in ("array",) or is_array(type):
+            return self.pointer(initial)
+        if type.sort != "number":
+            refuse(node, f"a reference to {type.spelling} has no form here")
+        bare = initial.naked
+        const = node.type.to is not None and node.type.to.spelling.startswith("const ")
+        if const and not is_place(bare):
+            code = self.converted(self.number(initial), type.code, node)
+            if code.value is not None:
+                return code
+            name = self.writing.local(node.name, register(type.code))
+            self.emit(self.declared(name, code, type.code))
+            return Place(name, type.code, register(type.code), is_local=True)
+        return self.frozen(self.place(bare), node.name)
+
+    def frozen(self, place: Place, name: str) -> Place:
+        """A place that stays the same whatever becomes of the locals in its index."""
+        if place.span is None or place.index is None:
+            return place
+        span = self.kept_span(place.span, name)
+        index = place.index
+        if index.value is None and not index.counts:
+            index = self.kept(self.exactly(evolve(index, type="i32")), f"{name}_at")
+        return evolve(place, text=f"{span}[{index.text}]", span=span, index=index)
+
+    def view(self, node: Node, initial: Node | None) -> Vector | Rows:
+        if initial is None:
+            refuse(node, f"'{node.name}' is a vector without elements: use an array")
+        found = self.container(initial)
+        if isinstance(found, Vector) and "[" in found.text:
+            name = self.writing.local(node.name, "span")
+            self.emit(f"{name} = {found.text}")
+            return evolve(found, text=name)
+        return found
+
+    def changed(self, node: Node) -> bool:
+        """Whether a local may be changed after its declaration."""
+        return self.function is None or is_changed(self.function, node)
+
+
+def _flatten(node: Node, values: list[Node]) -> None:
+    if node.kind == "INIT_LIST_EXPR":
+        for part in node.parts:
+            _flatten(part.bare if part.bare.kind == "INIT_LIST_EXPR" else part, values)
+    elif node.kind != "CALL_EXPR" or node.type.value.sort == "number":
+        values.append(node)

@@ -1,0 +1,3 @@
+#pragma once
+#include <poplar/HalfFloat.hpp>
+#include <poplar/VectorTypes.hpp>

@@ -1,0 +1,3 @@
+#pragma once
+#include <cmath>
+using std::isnan; using std::isinf; using std::isfinite;

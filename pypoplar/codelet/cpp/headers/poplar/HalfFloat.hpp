@@ -1,0 +1,3 @@
+#pragma once
+typedef _Float16 half;
+namespace poplar { using ::half; }

@@ -1,0 +1,2 @@
+#pragma once
+#error "pypoplar has no quarter in codelets yet: use half"

@@ -1,0 +1,2 @@
+#pragma once
+#define CTXT_WORKERS 6

@@ -1,0 +1,166 @@
+"""Functions whose bodies are written where they are called: those that get references, structs and lambdas."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.codelet.cpp.changes import is_changed
+from pypoplar.codelet.cpp.cpp_types import register, type_of
+from pypoplar.codelet.cpp.declarations import Declarations
+from pypoplar.codelet.cpp.declarations_of import is_place
+from pypoplar.codelet.cpp.places import is_array, is_container
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.values import Code, Itself, Place, Pointer, Value
+from pypoplar.codelet.cpp.writing import refuse
+
+
+class Inlining(Declarations):
+    """Calls that become the statements of what is called."""
+
+    def bind_parameters(self, node: Node, parameters: list[Node], arguments: list[Node]) -> None:
+        for parameter, argument in zip(parameters, arguments, strict=False):
+            type = parameter.type
+            if type.sort == "reference" or is_container(type):
+                bound = self.reference(parameter, argument)
+            elif "(lambda at" in type.spelling:
+                bound = self.lambda_of(argument)
+            elif type.sort == "number":
+                code = self.converted(self.number(argument), type.code, node)
+                if code.value is not None and not is_changed(Node(parameter.cursor.semantic_parent), parameter):
+                    bound = self.constant(code.value, type.code)
+                else:
+                    name = self.writing.local(parameter.name or "t", register(type.code))
+                    self.emit(self.declared(name, code, type.code))
+                    bound = Place(name, type.code, register(type.code), is_local=True)
+            elif type.sort == "pointer":
+                pointer = self.pointer(argument)
+                at = evolve(pointer.at, type="i32")
+                span = self.kept_span(pointer.span, parameter.name)
+                if is_changed(Node(parameter.cursor.semantic_parent), parameter) or at.value is None:
+                    name = self.writing.local(parameter.name, "i32")
+                    self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
+                    at = Code(name, "i32", "i32", named=True)
+                bound = Pointer(span, at, pointer.to)
+            elif type.sort == "record" and not is_array(type):
+                bound = self.copied(self.struct(argument), parameter.name)
+            else:
+                refuse(node, f"an argument of type {type.spelling} has no form here")
+            self.bindings[parameter.key] = bound
+
+    def inlined(
+        self, node: Node, function: Node, parameters: list[Node], arguments: list[Node], this: Value | None
+    ) -> Value | None:
+        body = next((child for child in function.children if child.kind == "COMPOUND_STMT"), None)
+        if body is None:
+            refuse(node, f"'{function.name}' has no body that is known here")
+        if function.key in self.results:
+            refuse(node, f"recursion ({function.name}): device code has no call stack; write a loop")
+        if len(arguments) < len(parameters):
+            refuse(node, "default arguments: write them out")
+        before, whole, outer = self.this, self.whole, self.function
+        self.bind_parameters(node, parameters, arguments)
+        self.this = this if not isinstance(this, Itself) else None
+        self.whole = None
+        self.function = function
+        self.results.append(function.key)
+        result = self.written(list(body.children), node)
+        self.results.pop()
+        self.this, self.whole, self.function = before, whole, outer
+        return result
+
+    def written(self, statements: list[Node], node: Node) -> Value | None:
+        """Statements, the last of which may return; early returns in branches become the branches of the rest."""
+        for position, statement in enumerate(statements):
+            rest = statements[position + 1 :]
+            if statement.kind == "RETURN_STMT":
+                return self.returned(statement)
+            if statement.kind == "COMPOUND_STMT" and _returns(statement):
+                return self.written([*statement.children, *rest], node)
+            if statement.kind == "IF_STMT" and _returns(statement):
+                return self.early(statement, rest, node)
+            if _returns(statement):
+                refuse(node, "a return inside a loop of a function that gets references or structs: have one return, at its end")
+            self.statement(statement)
+        return None
+
+    def returned(self, statement: Node) -> Value | None:
+        with self.at(statement):
+            if not statement.parts:
+                return None
+            part = statement.parts[0]
+            type = (
+                type_of(self.function.cursor.result_type)
+                if self.function is not None and self.function.kind != "LAMBDA_EXPR"
+                else part.type
+            )
+            if type.value.sort == "number":
+                if type.sort == "reference" and is_place(part.naked):
+                    return self.place(part.naked)
+                self.whole = part
+                code = self.converted(self.number(part), type.value.code, statement)
+                self.whole = None
+                if self.after:
+                    code = self.kept(code)
+                    self.flush()
+                return code
+            if type.sort == "void" or part.type.sort == "void":
+                self.effect(part)
+                return None
+            return self.value(part)
+
+    def early(self, statement: Node, rest: list[Node], node: Node) -> Value | None:  # noqa: C901 - two branches, of each its value
+        """``if (c) return a; rest``."""
+        condition, then, orelse = self.parts_of_if(statement)
+        yes, no = [then], [*([orelse] if orelse is not None else [])]
+        if not _ends(then):
+            yes += rest
+        if orelse is None or not _ends(orelse):
+            no += rest
+        if condition.value is not None:
+            return self.written(yes if condition.value else no, node)
+        made = []
+        for part in (yes, no):
+            with self.writing.apart() as lines, self.writing.scope(), self.uncertain():
+                made.append((self.written(part, node), lines))
+        results = [value.read() if isinstance(value, Place) else value for value, _ in made]
+        name = ""
+        if any(isinstance(value, Code) for value in results):
+            codes = [value for value in results if isinstance(value, Code)]
+            if len(codes) < 2:
+                refuse(node, "a function that returns a value on some paths only")
+            name = self.writing.temporary(register(codes[0].type), "result")
+        elif any(value is not None for value in results):
+            refuse(node, "a function with several returns gives a number: return structs and pointers at one place")
+        for header, value, (_, lines) in ((f"if {condition.text}:", results[0], made[0]), ("else:", results[1], made[1])):
+            if not lines and value is None and header == "else:":
+                continue
+            self.emit(header)
+            self.paste(lines)
+            self.writing.depth += 1
+            if isinstance(value, Code):
+                self.emit(f"{name} = {self.exactly(value).text}")
+            elif not lines:
+                self.emit("pass")
+            self.writing.depth -= 1
+        if not name:
+            return None
+        type = codes[0].type
+        return Code(name, type, register(type), named=True)
+
+
+def _returns(node: Node) -> bool:
+    if node.kind == "LAMBDA_EXPR":
+        return False
+    return node.kind == "RETURN_STMT" or any(_returns(child) for child in node.children)
+
+
+def _ends(node: Node) -> bool:
+    """Whether a statement returns on every path."""
+    if node.kind == "RETURN_STMT":
+        return True
+    if node.kind == "COMPOUND_STMT":
+        return any(_ends(child) for child in node.children)
+    if node.kind == "IF_STMT":
+        children = [child for child in node.children if not child.kind.endswith("_REF")]
+        return len(children) >= 3 and _ends(children[-1]) and _ends(children[-2])
+    return False

@@ -1,0 +1,381 @@
+"""Places: locals, fields, elements; pointers, vectors and rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from attrs import evolve
+
+from pypoplar.codelet.cpp.cpp_types import CppType, register, split_arguments
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.values import (
+    PRODUCT,
+    SUM,
+    Code,
+    Itself,
+    Lambda,
+    Place,
+    Pointer,
+    Rows,
+    Struct,
+    Value,
+    Vector,
+    literal,
+    weak_in,
+)
+from pypoplar.codelet.cpp.walk_state import Walk
+from pypoplar.codelet.cpp.writing import refuse
+
+ZERO = literal(0, "i32")
+EDGES = ("poplar::Input", "poplar::Output", "poplar::InOut")
+_CONTAINERS = (*EDGES, "poplar::Vector", "poplar::VectorList", "poplar::RowsOfEdges")
+
+
+def is_container(type: CppType) -> bool:
+    """Whether a type is one of Poplar's vectors or lists, or a row of one."""
+    base = split_arguments(type.value.spelling.removeprefix("const "))[0]
+    return type.value.sort == "record" and (base in _CONTAINERS or type.value.spelling.endswith("::Row"))
+
+
+def is_array(type: CppType) -> bool:
+    """Whether a type is ``std::array``."""
+    return type.value.sort == "record" and type.value.spelling.removeprefix("const ").startswith("std::array<")
+
+
+class Places(Walk):
+    """What can be read and written."""
+
+    def value(self, node: Node) -> Value:
+        """The value of any expression."""
+        type = node.type.value
+        if node.bare.kind == "LAMBDA_EXPR" or "(lambda at" in type.spelling:
+            return self.bound(node.naked)
+        if is_container(type):
+            return self.container(node)
+        match type.sort:
+            case "number":
+                return self.number(node)
+            case "pointer" | "array":
+                return self.pointer(node)
+            case "record":
+                return self.pointer(node) if is_array(type) else self.struct(node)
+            case "vector":
+                refuse(node, f"{type.spelling}: vectors of the hardware are not there yet; write the loop over its elements")
+        refuse(node, f"an expression of type {type.spelling or 'void'} has no value here")
+
+    def bound(self, node: Node) -> Value:
+        """What a name stands for."""
+        if node.kind == "CXX_THIS_EXPR":
+            return self.this_value(node)
+        declared = node.referenced
+        if declared is not None and declared.key in self.bindings:
+            return self.bindings[declared.key]
+        if node.kind == "LAMBDA_EXPR":
+            return Lambda(node)
+        if declared is not None and declared.kind == "VAR_DECL":
+            table = self.book.table_of(declared)
+            if table is not None:
+                name, type = table
+                self.writing.names[name] = self.book.table_meaning(name)
+                return Pointer(name, ZERO, type)
+            const = (
+                "is not constant: keep it in a field of the vertex"
+                if "const" not in declared.cursor.type.spelling
+                else "has no value here"
+            )
+            refuse(node, f"'{node.name}' {const}")
+        refuse(node, f"'{node.name}' has no form in device code")
+
+    def this_value(self, node: Node) -> Value:
+        return self.this if self.this is not None else Itself()
+
+    this: Value | None = None
+
+    # places of numbers
+
+    def place(self, node: Node) -> Place:
+        """Where a number is that an expression names."""
+        node = node.naked
+        match node.kind:
+            case "DECL_REF_EXPR":
+                bound = self.bound(node)
+                if isinstance(bound, Place):
+                    return bound
+            case "MEMBER_REF_EXPR" | "MEMBER_REF":
+                return self.member_place(node)
+            case "ARRAY_SUBSCRIPT_EXPR":
+                base, index = node.parts
+                return self.element(self.pointer(base), self.number(index), node)
+            case "UNARY_OPERATOR" if node.operator == "*":
+                return self.element(self.pointer(node.parts[0]), ZERO, node)
+            case "UNARY_OPERATOR" if node.operator in ("++", "--"):
+                self.number(node)
+                return self.place(node.parts[0])
+            case "CALL_EXPR":
+                return self.called_place(node)
+            case "BINARY_OPERATOR" | "COMPOUND_ASSIGNMENT_OPERATOR" if node.operator.endswith("="):
+                self.number(node)
+                return self.place(node.parts[0])
+            case "CXX_STATIC_CAST_EXPR" | "CXX_CONST_CAST_EXPR" | "CSTYLE_CAST_EXPR" | "CXX_FUNCTIONAL_CAST_EXPR":
+                return self.place(node.parts[-1])
+            case "CXX_REINTERPRET_CAST_EXPR":
+                refuse(node, "a reference to the same bytes as another type: take the bits of a number by __builtin_bit_cast")
+            case "CONDITIONAL_OPERATOR":
+                refuse(node, "a place chosen at run time: write if and else")
+        refuse(node, "this has no place in device code")
+
+    def called_place(self, node: Node) -> Place:
+        """The element or the field that an operator of a vector or an edge gives."""
+        name = node.name
+        parts = node.parts
+        if name == "operator[]" and parts:
+            owner = parts[0]
+            if is_array(owner.type):
+                return self.element(self.pointer(owner), self.number(parts[-1]), node)
+            vector = self.container(owner)
+            if isinstance(vector, Vector):
+                return self.element(Pointer(vector.text, ZERO, vector.to), self.number(parts[-1]), node)
+            refuse(node, "this is a row: index it")
+        if name in ("operator*", "operator->", "operator()") or name.startswith("operator "):
+            owner = parts[0]
+            if owner.kind == "MEMBER_REF_EXPR" and owner.name.startswith("operator") and owner.parts:
+                owner = owner.parts[0]
+            if owner.type.value.sort == "record" and split_arguments(owner.type.value.spelling.removeprefix("const "))[0] in EDGES:
+                return self.scalar_edge(owner)
+        result = self.call_value(node)
+        if isinstance(result, Place):
+            return result
+        refuse(node, "this call gives no place that could be written")
+
+    def scalar_edge(self, node: Node) -> Place:
+        """The number of an Input, Output or InOut that is no vector."""
+        node = node.naked
+        if node.kind == "MEMBER_REF_EXPR":
+            field = self.book.fields.get(node.name)
+            if field is not None and field.form == "scalar":
+                return Place(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
+        refuse(node, "an edge of one number is used under its own name")
+
+    def element(self, pointer: Pointer, index: Code, node: Node) -> Place:
+        """What a pointer and an index name."""
+        if pointer.to.value.sort == "array":
+            refuse(node, "this is an array: index it")
+        type = self.element_type(pointer.to, node)
+        at = self.moved(pointer.at, index)
+        if at.value is not None and at.value < 0:
+            refuse(node, f"index {at.value} lies before the first element")
+        return Place(f"{pointer.span}[{at.text}]", type, register(type), pointer.span, at)
+
+    def moved(self, at: Code, by: Code, sign: str = "+") -> Code:
+        """An index that is moved by another, modulo 2**32, as addresses are."""
+        if by.type in ("i64", "u64") and by.value is None:
+            by = self.converted(by, "i32", self.whole) if self.whole is not None else by
+        if at.value is not None and by.value is not None:
+            return literal(int(at.value) + int(by.value) * (1 if sign == "+" else -1), "i32")
+        if by.value is not None:
+            by = weak_in(by, "i32")
+            value = int(by.value or 0) * (1 if sign == "+" else -1)
+            if value == 0:
+                return at
+            return Code(f"{at.at(SUM)} {'-' if value < 0 else '+'} {abs(value)}", "i32", at.held, SUM)
+        if at.value == 0 and sign == "+":
+            return evolve(by, type="i32") if by.type in ("i32", "u32") else by
+        held = "u32" if "u32" in (at.held, by.held) else "i32"
+        return Code(f"{at.at(SUM)} {sign} {by.at(PRODUCT)}", "i32", held, SUM)
+
+    def member_place(self, node: Node) -> Place:
+        """A field of the vertex, or a member of a struct."""
+        owner = self.owner(node)
+        if isinstance(owner, Struct):
+            member = owner.members.get(node.name)
+            if isinstance(member, Place):
+                return member
+            refuse(node, f"'{node.name}' is no number")
+        field = self.book.fields.get(node.name)
+        if field is None or field.form != "scalar":
+            refuse(node, f"'{node.name}' is no number")
+        return Place(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
+
+    def owner(self, node: Node) -> Value:
+        """What has the member that an expression names."""
+        parts = node.parts
+        if not parts:
+            return self.this_value(node)
+        owner = parts[0].naked
+        if owner.kind == "CXX_THIS_EXPR":
+            return self.this_value(owner)
+        if owner.kind == "UNARY_OPERATOR" and owner.operator == "*" and owner.parts[0].naked.kind == "CXX_THIS_EXPR":
+            return self.this_value(owner)
+        if is_container(owner.type):
+            return self.container(owner)
+        return self.struct(owner)
+
+    # vectors, rows, pointers, structs
+
+    def container(self, node: Node) -> Vector | Rows:
+        """One of Poplar's vectors or lists."""
+        node = node.bare
+        if node.kind in ("MEMBER_REF_EXPR", "MEMBER_REF"):
+            owner = self.owner(node)
+            field = self.book.fields.get(node.name)
+            if isinstance(owner, Itself) and field is not None and field.form == "vector":
+                return Vector(f"self.{field.attribute}", field.element, node.name)
+            if isinstance(owner, Itself) and field is not None and field.form == "list":
+                return Rows(f"self.{field.attribute}", field.element)
+        if node.kind == "DECL_REF_EXPR":
+            bound = self.bound(node)
+            if isinstance(bound, Vector | Rows):
+                return bound
+        if node.kind == "CALL_EXPR" and node.name in ("operator[]", "operator*"):
+            owner = self.container(node.parts[0])
+            if isinstance(owner, Rows) and node.name == "operator[]":
+                return Vector(f"{owner.text}[{self.number(node.parts[-1]).text}]", owner.to)
+            return owner
+        if node.kind in ("CALL_EXPR", "UNEXPOSED_EXPR", "CXX_STATIC_CAST_EXPR") and len(node.parts) == 1:
+            return self.container(node.parts[0])  # copied: a row is a view
+        refuse(node, "this vector is reached in a way that device code has not: name the field, or a row of it")
+
+    def vector_of(self, node: Node) -> Vector:
+        found = self.container(node)
+        if not isinstance(found, Vector):
+            refuse(node, "this is a list of rows: index it first")
+        return found
+
+    def pointer(self, node: Node) -> Pointer:  # noqa: PLR0911, C901, PLR0912 - one for each way to make a pointer
+        """A pointer: its vector and its index."""
+        node = node.bare
+        parts = node.parts
+        match node.kind:
+            case "DECL_REF_EXPR":
+                bound = self.bound(node)
+                if isinstance(bound, Pointer):
+                    return bound
+            case "MEMBER_REF_EXPR":
+                owner = self.owner(node)
+                if isinstance(owner, Struct) and isinstance(owner.members.get(node.name), Pointer):
+                    return owner.members[node.name]  # type: ignore[no-any-return]
+                table = self.book.table_of(node.referenced) if node.referenced is not None else None
+                if table is not None:
+                    self.writing.names[table[0]] = self.book.table_meaning(table[0])
+                    return Pointer(table[0], ZERO, table[1])
+            case "UNARY_OPERATOR" if node.operator == "&":
+                return self.address(parts[0], node)
+            case "UNARY_OPERATOR" if node.operator in ("++", "--", "x++", "x--"):
+                return self.stepped(node)
+            case "UNARY_OPERATOR" if node.operator == "*" and node.type.value.sort == "array":
+                return self.row_of_array(self.pointer(parts[0]), ZERO)
+            case "ARRAY_SUBSCRIPT_EXPR":
+                return self.row_of_array(self.pointer(parts[0]), self.number(parts[1]))
+            case "BINARY_OPERATOR" if node.operator in ("+", "-"):
+                first, second = parts
+                if first.type.value.sort not in ("pointer", "array"):
+                    first, second = second, first
+                base = self.pointer(first)
+                return evolve(base, at=self.moved(base.at, self.scaled(base.to, self.number(second)), node.operator))
+            case "BINARY_OPERATOR" | "COMPOUND_ASSIGNMENT_OPERATOR" if node.operator.endswith("="):
+                self.assign_pointer(node)
+                return self.pointer(parts[0])
+            case "CALL_EXPR":
+                return self.called_pointer(node)
+            case (
+                "UNEXPOSED_EXPR" | "CSTYLE_CAST_EXPR" | "CXX_STATIC_CAST_EXPR" | "CXX_CONST_CAST_EXPR" | "CXX_REINTERPRET_CAST_EXPR"
+            ):
+                return self.cast_pointer(node)
+            case "CONDITIONAL_OPERATOR":
+                refuse(node, "a pointer that may point into one of two vectors: write if and else")
+            case "CXX_NEW_EXPR":
+                refuse(node, "new: the device has no heap; declare an array, float work[16];")
+            case "CXX_NULL_PTR_LITERAL_EXPR" | "INTEGER_LITERAL":
+                refuse(node, "a null pointer: a pointer stands for a vector and an index; keep a bool beside it")
+        refuse(node, "this pointer has no vector that is known here: take it from a field, &field[i], or from an array")
+
+    def cast_pointer(self, node: Node) -> Pointer:
+        inner = self.pointer(node.parts[-1])
+        wanted = node.type.value.to
+        if (
+            node.type.value.sort == "pointer"
+            and wanted is not None
+            and wanted.value.sort == "number"
+            and inner.to.value != wanted.value
+        ):
+            if inner.to.value.sort == "number" and inner.to.value.code == wanted.value.code:
+                return inner
+            if inner.to.value.sort != "array":
+                refuse(node, f"a pointer to {inner.to.spelling} as one to {wanted.spelling}: read the elements as they are")
+        if wanted is not None and wanted.value.sort in ("vector", "record"):
+            refuse(node, f"a pointer to {wanted.spelling}: vectors of the hardware are not there yet; write the loop over elements")
+        return inner
+
+    def scaled(self, to: CppType, index: Code) -> Code:
+        """An index of arrays in an array as one of elements."""
+        size = elements_of(to)
+        if size == 1:
+            return index
+        if index.value is not None:
+            return literal(int(index.value) * size, "i32")
+        return Code(f"{index.at(PRODUCT)} * {size}", "i32", index.held, PRODUCT)
+
+    def row_of_array(self, pointer: Pointer, index: Code) -> Pointer:
+        at = self.moved(pointer.at, self.scaled(pointer.to, index))
+        return Pointer(pointer.span, at, pointer.to.value.to or pointer.to)
+
+    def address(self, node: Node, whole: Node) -> Pointer:
+        """``&x[i]``."""
+        if node.type.value.sort == "array":
+            return self.pointer(node)
+        if node.type.value.sort != "number":
+            refuse(whole, "the address of what is no number: use it by reference")
+        place = self.place(node)
+        if place.span is None or place.index is None:
+            refuse(whole, "the address of a single number: use a reference, or an array of one element")
+        return Pointer(place.span, place.index, node.type.value)
+
+    def called_pointer(self, node: Node) -> Pointer:
+        """begin, end, data of a vector; the conversion of a vector that is a pointer; or a function that gives a pointer."""
+        name, parts = node.name, node.parts
+        owner = parts[0] if parts else None
+        if owner is not None and owner.kind == "MEMBER_REF_EXPR" and owner.parts and name in ("begin", "end", "data"):
+            return self.limit(owner.parts[0], name)
+        if owner is not None and name.startswith("operator "):
+            inner = (
+                owner.parts[0] if owner.kind == "MEMBER_REF_EXPR" and owner.name.startswith("operator") and owner.parts else owner
+            )
+            vector = self.vector_of(inner)
+            return Pointer(vector.text, ZERO, vector.to)
+        result = self.call_value(node)
+        if isinstance(result, Pointer):
+            return result
+        refuse(node, "this call gives no pointer that is known here")
+
+    def limit(self, owner: Node, name: str) -> Pointer:
+        if is_array(owner.type):
+            base = self.pointer(owner)
+            size = int(split_arguments(owner.type.value.spelling)[1][1].rstrip("u"))
+            return evolve(base, at=self.moved(base.at, literal(size, "i32"))) if name == "end" else base
+        vector = self.vector_of(owner)
+        length = Code(f"{self.use('len')}({vector.text})", "i32", "i32", counts=True)
+        return Pointer(vector.text, length if name == "end" else ZERO, vector.to)
+
+    # what other parts have
+
+    @abstractmethod
+    def stepped(self, node: Node) -> Pointer:
+        """A pointer that is moved, as a value."""
+
+    @abstractmethod
+    def assign_pointer(self, node: Node) -> None:
+        """Let a pointer point elsewhere in its vector."""
+
+    @abstractmethod
+    def struct(self, node: Node) -> Struct:
+        """An expression that is a struct."""
+
+    @abstractmethod
+    def call_value(self, node: Node) -> Value | None:
+        """What a call gives; None for nothing."""
+
+
+def elements_of(type: CppType) -> int:
+    """The numbers in a number or in an array of some."""
+    type = type.value
+    return type.count * elements_of(type.to) if type.sort == "array" and type.to is not None else 1

@@ -1,0 +1,187 @@
+"""Structs: locals for each of their members."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.codelet.cpp.calls import Calls
+from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register
+from pypoplar.codelet.cpp.declarations_of import element_of, initial_of
+from pypoplar.codelet.cpp.places import ZERO, elements_of, is_container
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.values import Place, Pointer, Struct, Value
+from pypoplar.codelet.cpp.writing import refuse
+
+
+class Structs(Calls):
+    """Structs by value, whose members are locals, and their constructors."""
+
+    def struct(self, node: Node) -> Struct:
+        node = node.bare
+        if node.kind == "DECL_REF_EXPR":
+            bound = self.bound(node)
+            if isinstance(bound, Struct):
+                return bound
+        if node.kind == "MEMBER_REF_EXPR":
+            owner = self.owner(node)
+            if isinstance(owner, Struct) and isinstance(owner.members.get(node.name), Struct):
+                return owner.members[node.name]  # type: ignore[no-any-return]
+        if node.kind == "CXX_THIS_EXPR" or (node.kind == "UNARY_OPERATOR" and node.operator == "*"):
+            found = self.this_value(node)
+            if isinstance(found, Struct):
+                return found
+        if node.kind == "CALL_EXPR":
+            found_call = self.call_value(node)
+            if isinstance(found_call, Struct):
+                return found_call
+        if node.kind in (
+            "INIT_LIST_EXPR",
+            "CXX_FUNCTIONAL_CAST_EXPR",
+            "UNEXPOSED_EXPR",
+            "CXX_STATIC_CAST_EXPR",
+            "COMPOUND_LITERAL_EXPR",
+        ):
+            if node.kind != "INIT_LIST_EXPR" and node.parts:
+                return self.struct(node.parts[-1])
+            return self.made(node.type.value, node, "t", list(node.parts))
+        refuse(node, f"a struct {node.type.value.spelling} that is kept in memory: only locals are structs here")
+
+    def struct_variable(self, node: Node, initial: Node | None) -> Struct:
+        type = node.type.value
+        if initial is None or (initial.bare.kind == "CALL_EXPR" and not initial.bare.parts and not _user_made(initial.bare)):
+            return self.made(type, node, node.name, None)
+        bare = initial.bare
+        if bare.kind == "INIT_LIST_EXPR":
+            return self.made(type, node, node.name, list(bare.parts))
+        found = self.struct(bare)
+        if bare.kind == "CALL_EXPR" and _user_made(bare):
+            return found
+        return self.copied(found, node.name)
+
+    def made(self, type: CppType, node: Node, name: str, values: list[Node] | None) -> Struct:
+        """A struct of new locals; without values they are not set yet."""
+        members: dict[str, Value] = {}
+        for position, field in enumerate(Node(cursor) for cursor in _fields(type, node)):
+            unique = f"{name}_{field.name}"
+            given = values[position] if values is not None and position < len(values) else None
+            own = initial_of(field)
+            given = given if given is not None else own
+            sort = field.type.sort
+            if sort == "number":
+                held = register(field.type.code)
+                if given is None and values is None:
+                    local = self.writing.local(unique, held)
+                    self.emit(f"{local}: {self.use(NAMES[held])}")
+                else:
+                    code = (
+                        self.constant(0, field.type.code)
+                        if given is None
+                        else self.converted(self.number(given), field.type.code, node)
+                    )
+                    local = self.writing.local(unique, held)
+                    self.emit(self.declared(local, code, field.type.code))
+                members[field.name] = Place(local, field.type.code, held, is_local=True)
+            elif sort == "array":
+                element = self.element_type(element_of(field.type), node)
+                local = self.writing.local(unique, f"array {element} {elements_of(field.type)}")
+                self.book.reserve(self, f"{local} = {self.use('ipu.array')}({self.use(NAMES[element])}, {elements_of(field.type)})")
+                pointer = Pointer(local, ZERO, field.type.to or field.type)
+                members[field.name] = pointer
+                if given is not None:
+                    self.fill(pointer, given, field.type, element, node)
+            elif sort == "record" and not is_container(field.type):
+                inner = list(given.bare.parts) if given is not None and given.bare.kind == "INIT_LIST_EXPR" else None
+                if given is not None and inner is None:
+                    members[field.name] = self.copied(self.struct(given), unique)
+                else:
+                    members[field.name] = self.made(field.type, node, unique, inner if given is not None else (values and []))
+            elif sort == "pointer" and given is not None:
+                members[field.name] = self.variable_of(self.pointer(given), field)
+            else:
+                refuse(node, f"member '{field.name}' of type {field.type.spelling} has no form here")
+        return Struct(members, type)
+
+    def copied(self, struct: Struct, name: str) -> Struct:
+        """A copy in locals of its own."""
+        members: dict[str, Value] = {}
+        for member, held in struct.members.items():
+            if isinstance(held, Place):
+                local = self.writing.local(f"{name}_{member}", held.held)
+                self.emit(self.declared(local, self.exactly(held.read()), held.type))
+                members[member] = evolve(held, text=local, span=None, index=None, is_local=True, field=None)
+            elif isinstance(held, Struct):
+                members[member] = self.copied(held, f"{name}_{member}")
+            else:
+                members[member] = held
+        return Struct(members, struct.type)
+
+    def assign_struct(self, target: Node, source: Node, node: Node) -> None:
+        to, given = self.struct(target), self.struct(source)
+        before = self.copied(given, "t") if len(to.members) > 1 else given
+        for member, place in to.members.items():
+            value = before.members[member]
+            if not isinstance(place, Place) or not isinstance(value, Place):
+                refuse(node, f"member '{member}' is no number: assign it by itself")
+            self.emit(f"{place.text} = {self.for_place(place, value.read(), node)}")
+
+    def constructed(self, node: Node, function: Node) -> Value:
+        """``P(1, 2)``."""
+        type, parts = node.type.value, list(node.parts)
+        if is_container(type):
+            return self.container(parts[0])
+        body = next((child for child in function.children if child.kind == "COMPOUND_STMT"), None)
+        if body is None or function.cursor.is_default_method():
+            if len(parts) == 1 and parts[0].type.value.sort == "record":
+                return self.copied(self.struct(parts[0]), "t")
+            return self.made(type, node, "t", None)
+        return self.construct(node, function, parts)
+
+    def construct(self, node: Node, function: Node, arguments: list[Node]) -> Struct:
+        """A struct by a constructor of the user: its members from the list before the body, then the body."""
+        children = list(function.children)
+        parameters = [child for child in children if child.kind == "PARM_DECL"]
+        self.bind_parameters(node, parameters, arguments)
+        given: dict[str, Node] = {}
+        for position, child in enumerate(children):
+            if child.kind == "MEMBER_REF" and position + 1 < len(children):
+                given[child.name] = children[position + 1]
+        members: dict[str, Value] = {}
+        for field in (Node(cursor) for cursor in _fields(node.type.value, node)):
+            if field.type.sort != "number":
+                refuse(node, f"a constructor of a struct with member '{field.name}', which is no number")
+            value = given.get(field.name) or initial_of(field)
+            held = register(field.type.code)
+            if value is not None:
+                code = self.converted(self.number(value), field.type.code, node)
+                local = self.writing.local(field.name, held)
+                self.emit(self.declared(local, code, field.type.code))
+            else:
+                local = self.writing.local(field.name, held)
+                self.emit(f"{local}: {self.use(NAMES[held])}")
+            members[field.name] = Place(local, field.type.code, held, is_local=True)
+        made = Struct(members, node.type.value)
+        body = next(child for child in children if child.kind == "COMPOUND_STMT")
+        before, self.this = self.this, made
+        for statement in body.children:
+            self.statement(statement)
+        self.this = before
+        return made
+
+
+def _fields(type: CppType, node: Node) -> list[object]:
+    if type.clang is None:
+        refuse(node, f"{type.spelling} has no members that are known")
+    declared = type.clang.get_declaration()
+    if declared.kind.name == "UNION_DECL":
+        refuse(node, "a union: take the bits of a number by __builtin_bit_cast(T, x)")
+    return list(type.clang.get_fields())
+
+
+def _user_made(node: Node) -> bool:
+    function = node.referenced
+    return (
+        function is not None
+        and function.kind == "CONSTRUCTOR"
+        and any(child.kind == "COMPOUND_STMT" for child in function.children)
+        and not function.cursor.is_default_method()
+    )

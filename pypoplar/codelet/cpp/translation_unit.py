@@ -1,0 +1,127 @@
+"""A C++ file parsed: the flags of `addCodelets`, where headers are looked for, and what the compiler says of errors."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from pypoplar.codelet.cpp.clang_library import clang
+from pypoplar.errors import CodeletCompileError, FileLoadError, PoplarTypeError
+from pypoplar.files import check_regular
+from pypoplar.spelling import nearest
+
+HEADERS = Path(__file__).parent / "headers"
+_TARGET = (
+    "-x",
+    "c++",
+    "-target",
+    "i386-none-elf",
+    "-msse2",
+    "-nostdinc",
+    "-fno-exceptions",
+    "-ferror-limit=0",
+    "-fno-access-control",
+    "-Wno-everything",
+)
+_DEFINES = ("-D__IPU__=1", "-D__POPC__=1", "-D__IPU_ARCH_VERSION__=21", "-DPYPOPLAR=1")
+_VALUED = ("-D", "-U", "-I", "-include", "-isystem")
+_PASSED = ("-D", "-U", "-I", "-std=", "-isystem", "-include")
+_IGNORED = ("-O", "-g", "-W", "-f", "-target", "-m")  # they change nothing here
+_KNOWN = ("-D", "-U", "-I", "-std=c++17", "-O3", "-g", "-include", "-isystem")
+
+
+@frozen
+class CppFile:
+    """What is parsed: the text, the name that messages give it, and the flags."""
+
+    name: str
+    text: str
+    flags: tuple[str, ...] = ()
+
+    def line(self, number: int) -> str:
+        """A line of the text."""
+        lines = self.text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def read_file(path: Path, flags: Sequence[str]) -> CppFile:
+    """The text of a file; what cannot be read is a `FileLoadError`."""
+    try:
+        check_regular(path)
+        return CppFile(str(path), path.read_text(encoding="utf-8"), tuple(flags))
+    except FileNotFoundError:
+        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})") from None
+    except UnicodeDecodeError as problem:
+        raise FileLoadError(f"'{path}' is not UTF-8: byte {problem.start} is 0x{problem.object[problem.start]:02X}") from None
+    except OSError as problem:
+        raise FileLoadError(f"no file of codelets at '{path}': {problem.strerror}") from problem
+
+
+def flags_of(text: object) -> tuple[str, ...]:
+    """The flags in the text of `compileFlags`; unknown ones are a `CodeletCompileError`."""
+    if not isinstance(text, str):
+        raise PoplarTypeError(f"compileFlags is a text such as '-DX=1 -Idir -O3', got {text!r}")
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise CodeletCompileError(f"compileFlags {text!r}: {problem}") from None
+    flags: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word in _VALUED:
+            if not words:
+                raise CodeletCompileError(f"compileFlags: {word} needs a value behind it")
+            flags += [word, words.pop(0)]
+        elif word.startswith(_PASSED):
+            flags.append(word)
+        elif not word.startswith(_IGNORED):
+            raise CodeletCompileError(f"compileFlags: unknown flag '{word}'{nearest(word, _KNOWN)}")
+    return tuple(flags)
+
+
+@frozen
+class TranslationUnit:
+    """A parsed file, and the files that were read for it."""
+
+    file: CppFile
+    root: Any
+    headers: tuple[str, ...]
+
+
+def parse(file: CppFile, addition: str = "") -> TranslationUnit:
+    """The tree of a file with some lines behind its end. Errors of the compiler are a `CodeletCompileError` with all of them."""
+    flags = file.flags if any(flag.startswith("-std=") for flag in file.flags) else (*file.flags, "-std=c++17")
+    directory = str(Path(file.name).resolve().parent)
+    arguments = [*_TARGET, *_DEFINES, *flags, f"-isystem{HEADERS}", f"-I{directory}"]
+    unit = clang().index.parse(file.name, arguments, unsaved_files=[(file.name, f"{file.text}\n{addition}")])
+    errors = [one for one in unit.diagnostics if one.severity >= 3]
+    if errors:
+        searched = [directory, *(flag[2:] for flag in flags if flag.startswith("-I") and len(flag) > 2)]
+        raise CodeletCompileError("\n".join(_shown(one, file, searched) for one in errors))
+    return TranslationUnit(file, unit.cursor, tuple(sorted({str(one.include.name) for one in unit.get_includes()})))
+
+
+def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:
+    """``FILE:LINE:COLUMN: text``, with the line and a caret below."""
+    place = diagnostic.location
+    name = place.file.name if place.file is not None else file.name
+    text = diagnostic.spelling
+    if text.endswith("file not found"):
+        text += f": there are pypoplar's own headers, and of others those in {', '.join(searched)}; give the directory by -Idir"
+    lines = file.text.splitlines() if name == file.name else _lines(name)
+    shown = f"{name}:{place.line}:{place.column}: {text}"
+    if 0 < place.line <= len(lines):
+        line = lines[place.line - 1].expandtabs(1)
+        shown += f"\n    {line.strip()}\n    {' ' * (place.column - 1 - (len(line) - len(line.lstrip())))}^"
+    return shown
+
+
+def _lines(name: str) -> list[str]:
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,225 @@
+"""`Graph.addCodelets` takes C++: files and texts, names, flags, templates, headers of the user's."""
+
+import io
+
+import numpy as np
+import pytest
+
+pytest.importorskip("clang")
+
+from codelet_rig import run, vertex
+from cpp_programs import codelet, codelets
+
+from pypoplar import (
+    FLOAT,
+    CodeletCompileError,
+    CodeletError,
+    CodeletFileType,
+    FileLoadError,
+    Graph,
+    MissingFeature,
+    PoplarTypeError,
+    Target,
+    UnknownVertexType,
+)
+
+SCALE = """\
+#include <poplar/Vertex.hpp>
+using namespace poplar;
+
+class Scale : public Vertex {
+public:
+  Input<Vector<float>> in;
+  Output<Vector<float>> out;
+  float factor;
+
+  bool compute() {
+    for (unsigned i = 0; i < in.size(); ++i)
+      out[i] = in[i] * factor + 1.0f;
+    return true;
+  }
+};
+"""
+TEMPLATE = """\
+#include <poplar/Vertex.hpp>
+namespace ns {
+template <typename T, unsigned N>
+class Power : public poplar::Vertex {
+public:
+  poplar::InOut<poplar::Vector<T>> x;
+  bool compute() {
+    for (auto &value : x) {
+      T product = 1;
+      for (unsigned k = 0; k < N; ++k)
+        product *= value;
+      value = product;
+    }
+    return true;
+  }
+};
+template class Power<float, 2>;
+template class Power<half, 3>;
+}
+"""
+
+
+@pytest.fixture
+def graph():
+    return Graph(Target.of_preset("bow"))
+
+
+def test_a_codelet_in_cpp_is_its_twin_in_python():
+    text = SCALE.partition("class")[1] + SCALE.partition("class")[2]
+    (scale,) = codelets(text)
+    twin = vertex(
+        "for i in range(len(self.in_)):\n    self.out[i] = self.in_[i] * self.factor + 1.0",
+        fields="in_: Input[Vector[FLOAT]]\nout: Output[Vector[FLOAT]]\nfactor: FLOAT",
+    )
+    values = {"in": np.arange(9, dtype=np.float32), "out": np.zeros(9, np.float32), "factor": np.float32(2.5)}
+    ours, theirs = run(scale, **values), run(twin, **values)
+    assert ours["out"] == theirs["out"] == [2.5 * i + 1.0 for i in range(9)]
+    assert ours.slots == theirs.slots
+
+
+def test_a_file_a_list_and_a_text_give_the_same_codelet(graph, tmp_path):
+    file = tmp_path / "scale.cpp"
+    file.write_text(SCALE)
+    assert graph.addCodelets(str(file))
+    graph.addCodelets([file], CodeletFileType.CppSource, "-O3 -DX=1")
+    assert graph.getVertexTypes() == ["Scale"]
+    other = Graph(Target.of_preset("bow"))
+    other.addCodelets(io.StringIO(SCALE))
+    assert other.getVertexTypes() == ["Scale"]
+
+
+def test_instances_of_templates_have_the_names_of_poplar(graph):
+    graph.addCodelets(io.StringIO(TEMPLATE))
+    assert graph.getVertexTypes() == ["ns::Power<float,2>", "ns::Power<half,3>"]
+    assert graph.hasCodelet("ns::Power< unsigned , 4 >")
+    graph.addVertex(graph.addComputeSet("set"), "ns::Power< unsigned , 4 >")
+    graph.addVertex(graph.addComputeSet("set"), "ns::Power<unsigned int,4>")
+    assert graph.getVertexTypes()[2:] == ["ns::Power<unsigned int,4>"]
+
+
+def test_both_engines_run_a_codelet_in_cpp_in_a_program(tmp_path):
+    file = tmp_path / "power.cpp"
+    file.write_text(TEMPLATE)
+    x = np.arange(5, dtype=np.float32)
+    graph = Graph(Target.of_preset("bow"))
+    graph.addCodelets(file)
+    (power, _) = codelets(TEMPLATE.removeprefix("#include <poplar/Vertex.hpp>\n"))
+    assert run(power, x=x)["x"] == [0.0, 1.0, 4.0, 9.0, 16.0]
+
+
+def test_a_header_of_the_users_is_found_beside_the_file_and_by_a_flag(graph, tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "half_of.hpp").write_text("inline float halfOf(float x) { return x * 0.5f; }\n")
+    file = tmp_path / "scale.cpp"
+    file.write_text('#include "half_of.hpp"\n' + SCALE.replace("in[i] * factor", "halfOf(in[i])"))
+    with pytest.raises(CodeletCompileError, match=r"scale\.cpp:1:10: 'half_of\.hpp' file not found: .*-Idir"):
+        graph.addCodelets(file)
+    graph.addCodelets(file, compileFlags=f"-I{tmp_path / 'include'}")
+    (tmp_path / "half_of.hpp").write_text("inline float halfOf(float x) { return x * 0.25f; }\n")
+    other = Graph(Target.of_preset("bow"))
+    other.addCodelets(file)
+    assert graph.getVertexTypes() == other.getVertexTypes() == ["Scale"]
+
+
+def test_definitions_of_the_target_and_of_flags_are_there():
+    before = "#if !defined(__IPU__) || !defined(__POPC__) || __IPU_ARCH_VERSION__ != 21 || STEP != 3\n#error no\n#endif\n"
+    (found,) = codelets(before + SCALE.replace("#include <poplar/Vertex.hpp>\nusing namespace poplar;\n", ""), "-DSTEP=3")
+    assert found.name == "Scale"
+
+
+def test_a_file_that_does_not_compile_shows_all_errors_with_carets(graph):
+    wrong = SCALE.replace("in[i] * factor", "inn[i] * factor").replace("return true", "return tru")
+    with pytest.raises(CodeletCompileError) as raised:
+        graph.addCodelets(io.StringIO(wrong))
+    text = str(raised.value)
+    assert ":12:16: use of undeclared identifier 'inn'" in text
+    assert ":13:12: use of undeclared identifier 'tru'" in text
+    assert "    out[i] = inn[i] * factor + 1.0f;\n             ^" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("-lm", "unknown flag '-lm'"),
+        ("-I", "-I needs a value behind it"),
+        ("-D 'X", "No closing quotation"),
+        ("--std=c++17", "did you mean"),
+    ],
+)
+def test_flags_that_mean_nothing_are_refused(graph, tmp_path, flags, message):
+    with pytest.raises(CodeletCompileError, match=message):
+        graph.addCodelets(tmp_path / "x.cpp", compileFlags=flags)
+
+
+def test_what_is_no_text_in_cpp_is_refused(graph, tmp_path):
+    with pytest.raises(FileLoadError, match=r"no file of codelets at '.*nothing\.cpp'"):
+        graph.addCodelets(tmp_path / "nothing.cpp")
+    (tmp_path / "latin.cpp").write_bytes(b"// \xe9\n")
+    with pytest.raises(FileLoadError, match="is not UTF-8: byte 3 is 0xE9"):
+        graph.addCodelets(tmp_path / "latin.cpp")
+    with pytest.raises(MissingFeature, match="assembler"):
+        graph.addCodelets("code.S")
+    with pytest.raises(MissingFeature, match="compiled for an IPU"):
+        graph.addCodelets("code.gp")
+    with pytest.raises(CodeletError, match="has no codelets"):
+        graph.addCodelets(io.StringIO("int f() { return 1; }"))
+    with pytest.raises(PoplarTypeError, match="compileFlags is a text"):
+        graph.addCodelets("x.cpp", compileFlags=3)  # type: ignore[arg-type]
+    with pytest.raises(CodeletCompileError, match="there is none"):
+        graph.addCodelets(__file__.replace("test_door", "test_laws"), compileFlags="-DX=1")
+
+
+def test_a_name_that_is_none_has_the_nearest(graph):
+    graph.addCodelets(io.StringIO(TEMPLATE))
+    with pytest.raises(UnknownVertexType, match="did you mean 'ns::Power<float,2>'"):
+        graph.addVertex(graph.addComputeSet("set"), "ns::Powers<float,2>")
+    with pytest.raises(UnknownVertexType, match=r"is no instance of the template ns::Power: .*unknown type name 'flot'|undeclared"):
+        graph.addVertex(graph.addComputeSet("set"), "ns::Power<flot,2>")
+
+
+def test_a_header_that_changes_is_read_anew(graph, tmp_path):
+    header, file = tmp_path / "n.hpp", tmp_path / "scale.cpp"
+    file.write_text('#include "n.hpp"\n' + SCALE.replace("* factor + 1.0f", "* N"))
+    results = []
+    for n in (2, 3):
+        header.write_text(f"constexpr float N = {n};\n")
+        from pypoplar.codelet.cpp.codelets import codelets_of
+        from pypoplar.codelet.cpp.translation_unit import read_file
+
+        (found,) = codelets_of(read_file(file, ())).codelets
+        values = {"in": np.ones(3, np.float32), "out": np.zeros(3, np.float32), "factor": np.float32(0)}
+        results.append(run(found, **values)["out"])
+    assert results == [[2.0] * 3, [3.0] * 3]
+
+
+def test_a_text_that_includes_itself_is_an_error(graph, tmp_path):
+    file = tmp_path / "loop.cpp"
+    file.write_text('#include "loop.cpp"\n' + SCALE)
+    with pytest.raises(CodeletCompileError, match="nested too deeply"):
+        graph.addCodelets(file)
+
+
+def test_a_fault_names_the_line_in_cpp():
+    found = codelet("out[n] = 1.0f;\n", "Output<Vector<float>> out; int n;")
+    ran = run(found, out=np.zeros(3, np.float32), n=np.int32(5))
+    assert ran.fault is not None
+    assert ran.fault[1] == 8
+    assert found.typed.locations[0].file == "<text>"
+
+
+def test_fields_have_the_form_that_they_have_in_python():
+    found = codelet(
+        "",
+        "Input<Vector<float, VectorLayout::ONE_PTR, 8>> a; InOut<VectorList<half, VectorListLayout::DELTANELEMENTS>> b;"
+        "Vector<Input<Vector<int>>> c; Output<bool> d; Vector<unsigned char> e; short f; Input<unsigned long long> g;",
+    )
+    assert [(field.name, field.access, field.form, field.type.__name__, field.aligned) for field in found.fields] == [
+        ("a", "input", "vector", "FLOAT", 8), ("b", "inout", "list", "HALF", 0), ("c", "input", "list", "INT", 0),
+        ("d", "output", "scalar", "BOOL", 0), ("e", "state", "vector", "UNSIGNED_CHAR", 0), ("f", "state", "scalar", "SHORT", 0),
+        ("g", "input", "scalar", "UNSIGNED_LONGLONG", 0),
+    ]  # fmt: skip
+    assert FLOAT.__name__ == "FLOAT"

@@ -1,0 +1,81 @@
+"""What device code cannot do is refused with file, line and what to write instead."""
+
+import re
+
+import pytest
+
+pytest.importorskip("clang")
+
+from cpp_programs import codelet, codelets
+
+from pypoplar import CodeletError
+
+FIELDS = "Input<Vector<float>> in; Output<Vector<float>> out; float x; int n;"
+BODIES = {
+    "int *p = new int[4]; n = *p;": "no heap",
+    "goto end; end: n = 1;": "goto",
+    "throw 3;": "cannot use 'throw'|no exceptions",
+    'asm volatile("add $m0, $m1, $m2");': "inline assembler",
+    "out[0] = in[0] * 0.1;": r"double.*0\.5f",
+    "double d = in[0]; out[0] = d;": "is a double",
+    "const float *p = n ? &in[0] : &out[0]; out[1] = *p;": "write if and else",
+    "const float *p = &in[0]; p = &out[0]; out[1] = *p;": "use two pointers",
+    "float *p = &x; *p = 1;": "use a reference",
+    "static int count = 0; n = ++count;": "static",
+    "switch (n) { case 0: n = 1; case 1: n = 2; break; }": "end it with break",
+    "int k; if (x > 0) k = 1; n = k;": "may be unassigned",
+    "out[-1] = 1;": "before the first element",
+    "const int *p = nullptr; n = *p;": "null pointer",
+    "const int *p = (const int *)&in[0]; n = *p;": "read the elements as they are",
+    "in.nothing();": "no member named 'nothing'",
+    "float2 v = {1, 2}; x = v[0];": "not there yet",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_statements_without_a_form_are_refused_at_their_line(body):
+    with pytest.raises(CodeletError, match=BODIES[body]) as raised:
+        codelet(f"n = 0;\n{body}", FIELDS)
+    assert "<text>:9:" in str(raised.value)
+
+
+MEMBERS = {
+    "float *p;": "is a pointer.*Vector",
+    "float taps[4];": "is an array.*Vector",
+    "double d;": "is a double",
+    "struct P { int a; } p;": "fields are numbers",
+}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_fields_without_a_form_are_refused_at_their_line(member):
+    with pytest.raises(CodeletError, match=MEMBERS[member]) as raised:
+        codelet("", member)
+    assert "<text>:6" in str(raised.value)
+
+
+FUNCTIONS = {
+    "int f(int k) { return k ? f(k - 1) : 0; }": "recursion",
+    "int f(int k);": "has no body",
+    "struct B { virtual int g() { return 1; } }; int f(int k) { B b; return b.g(); }": "virtual",
+    "int g(int k) { return k; } int f(int k) { int (*h)(int) = g; return h(k); }": "pointer to a function",
+}
+
+
+@pytest.mark.parametrize("before", FUNCTIONS)
+def test_functions_without_a_form_are_refused(before):
+    with pytest.raises(CodeletError, match=FUNCTIONS[before]):
+        codelet("n = f(n);", "int n;", before)
+
+
+def test_a_class_without_compute_is_refused():
+    with pytest.raises(CodeletError, match=r"no codelets|no compute"):
+        codelets("class A : public Vertex { public: int n; };\n")
+
+
+def test_a_refusal_shows_the_line_and_a_caret():
+    with pytest.raises(CodeletError) as raised:
+        codelet("out[0] = in[0] * 0.1;", FIELDS)
+    lines = str(raised.value).splitlines()
+    assert re.match(r"<text>:8: Test: this is computed in double", lines[0])
+    assert lines[1:] == ["    out[0] = in[0] * 0.1;", "             ^^^^^^^^^^^"]
