@@ -23,7 +23,7 @@ from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
 
 if TYPE_CHECKING:
-    from pypoplar.codelet.cpp.codelets import CppCodelets
+    from pypoplar.codelet.cpp.cpp_codelets import CppCodelets
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
 _CELLS = ("ipykernel_", "ipython-input-", "python-input-", "marimo_")  # in the names of files that are cells of a notebook

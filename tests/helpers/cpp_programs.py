@@ -12,7 +12,7 @@ import numpy as np
 from codelet_rig import run
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.cpp.codelets import codelets_of
+from pypoplar.codelet.cpp.cpp_codelets import codelets_of
 from pypoplar.codelet.cpp.translation_unit import CppFile
 
 # ruff: noqa: C901, E501, PLR0911, PLR0912 - an arm for each kind of statement, each a line of C++

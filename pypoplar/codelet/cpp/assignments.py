@@ -6,18 +6,18 @@ from abc import abstractmethod
 
 from attrs import evolve
 
+from pypoplar.codelet.cpp.cpp_places import CppPlaces
 from pypoplar.codelet.cpp.cpp_types import BITS, FLOATS, register, usual
-from pypoplar.codelet.cpp.places import Places
+from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import SUM, Code, Place, Pointer, literal
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import refuse
 
 
-class Assignments(Places):
+class Assignments(CppPlaces):
     """What changes a place."""
 
-    def step(self, node: Node) -> Code:
+    def step(self, node: Node) -> NumberText:
         """``++x``, ``x--`` of a number, as a value."""
         place = self.place(node.parts[0])
         symbol = "+=" if "++" in node.operator else "-="
@@ -31,11 +31,11 @@ class Assignments(Places):
         self.emit(self.step_text(place, symbol, node))
         return before
 
-    def step_text(self, place: Place, symbol: str, node: Node) -> str:
+    def step_text(self, place: NumberPlace, symbol: str, node: Node) -> str:
         if place.type == "bool":
             refuse(node, "++ of a bool")
         if place.is_local and place.type in ("i8", "u8", "i16", "u16"):
-            whole = Code(f"{place.text} {symbol[0]} 1", "i32", "i32", SUM)
+            whole = NumberText(f"{place.text} {symbol[0]} 1", "i32", "i32", SUM)
             return f"{place.text} = {self.converted(whole, place.type, node).text}"
         return f"{place.text} {symbol} 1"
 
@@ -88,7 +88,7 @@ class Assignments(Places):
         place = self.place(target)
         self.emit(f"{place.text} = {self.for_place(place, code, node)}")
 
-    def source_of(self, source: Node, type: str) -> Code:
+    def source_of(self, source: Node, type: str) -> NumberText:
         """A number that is stored to a type: what the store converts by itself is not converted before."""
         inner = source.naked if source.kind == "UNEXPOSED_EXPR" else source
         if type in BITS and type != "bool" and inner is not source and source.constant is None:
@@ -97,7 +97,7 @@ class Assignments(Places):
                 return self.number(inner)
         return self.number(source)
 
-    def for_place(self, place: Place, code: Code, node: Node) -> str:
+    def for_place(self, place: NumberPlace, code: NumberText, node: Node) -> str:
         if not place.is_local:
             return self.stored(code, place.type, node)
         code = self.converted(code, place.type, node)
@@ -146,7 +146,7 @@ class Assignments(Places):
             f"{place.text} = {self.for_place(place, self.converted(result, place_type, node) if place.is_local else result, node)}"
         )
 
-    def compound_source(self, source: Node, type: str, place: str, node: Node) -> Code:
+    def compound_source(self, source: Node, type: str, place: str, node: Node) -> NumberText:
         if type != "f64":
             return self.number(source)
         narrow = self.narrow(source, place) if place in ("f32", "f16") else None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
+from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, as_type, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Code, Itself, Place, Pointer, Rows, Value, Vector, as_type, literal
 from pypoplar.codelet.cpp.writing import TAKEN, Writing, refuse
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.source import FunctionSource, Meaning
@@ -18,7 +18,7 @@ from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
     from pypoplar.codelet.cpp.class_fields import CppField
-    from pypoplar.codelet.cpp.walk_state import Walk
+    from pypoplar.codelet.cpp.walk_state import CppWalk
 
 _FORMATS = {
     "bool": "?",
@@ -91,7 +91,7 @@ class Codebook:
         return type.value.code
 
     def written(self, function: Node, name: str, parameters: list[str], *, method: bool) -> FunctionSource:
-        from pypoplar.codelet.cpp.loops import Loops
+        from pypoplar.codelet.cpp.cpp_loops import CppLoops
 
         body = next((child for child in function.children if child.kind in ("COMPOUND_STMT", "CXX_TRY_STMT")), None)
         if body is None:
@@ -99,7 +99,7 @@ class Codebook:
         if body.kind != "COMPOUND_STMT":
             refuse(body, "try: device code has no exceptions")
         writing = Writing(function.file, place=function.line)
-        walk = Loops(self, writing)
+        walk = CppLoops(self, writing)
         walk.function = function
         walk.this = Itself() if method else None
         self.open.append(function)
@@ -114,7 +114,7 @@ class Codebook:
         text, places = writing.text(f"def {name}({', '.join(words)}):")
         return FunctionSource(name, Listing(function.file, function.line, text, places), writing.names)
 
-    def reserve(self, walk: Walk, text: str) -> None:
+    def reserve(self, walk: CppWalk, text: str) -> None:
         """An array, which is declared before everything else."""
         walk.writing.reserve(text)
 
@@ -149,18 +149,18 @@ def bind(walk: Any, parameter: Node, *, worker: bool) -> list[str]:
     if type.value.sort == "number":
         held = register(type.value.code)
         name = writing.local(parameter.name or "unused", "i32" if worker else held)
-        value = Place(name, type.value.code, "i32" if worker else held, counts=worker, is_local=True)
+        value = NumberPlace(name, type.value.code, "i32" if worker else held, counts=worker, is_local=True)
         walk.bindings[parameter.key] = value
         return [name]
     if type.sort == "pointer" and type.to is not None:
         span, at = writing.local(parameter.name, "span"), writing.local(f"{parameter.name}_at", "i32")
-        walk.bindings[parameter.key] = Pointer(span, Code(at, "i32", "i32", named=True), type.to)
+        walk.bindings[parameter.key] = Pointer(span, NumberText(at, "i32", "i32", named=True), type.to)
         return [span, at]
     from pypoplar.codelet.cpp.class_fields import vector_type
 
     form, element = vector_type(type.value, parameter)
     name = writing.local(parameter.name, "span")
-    walk.bindings[parameter.key] = Rows(name, element) if form == "list" else Vector(name, element)
+    walk.bindings[parameter.key] = Rows(name, element) if form == "list" else VectorName(name, element)
     return [name]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from attrs import evolve
 
 from pypoplar.codelet.cpp.changes import is_changed
+from pypoplar.codelet.cpp.cpp_places import ZERO, elements_of, is_array, is_container
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
+from pypoplar.codelet.cpp.cpp_values import Lambda, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, literal
 from pypoplar.codelet.cpp.declarations_of import element_of, initial_of, is_place
-from pypoplar.codelet.cpp.places import ZERO, elements_of, is_array, is_container
 from pypoplar.codelet.cpp.structs import Structs
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Code, Lambda, Place, Pointer, Rows, Value, Vector, literal
 from pypoplar.codelet.cpp.writing import refuse
 
 
@@ -82,9 +82,9 @@ class Declarations(Structs):
             code = self.converted(self.source_of(initial, type), type, node)
             name = self.writing.local(node.name, held)
             self.emit(self.declared(name, code, type))
-        self.bindings[node.key] = Place(name, type, held, is_local=True)
+        self.bindings[node.key] = NumberPlace(name, type, held, is_local=True)
 
-    def declared(self, name: str, code: Code, type: str) -> str:
+    def declared(self, name: str, code: NumberText, type: str) -> str:
         """The statement that makes a local, with its type where Python would find another."""
         held = register(type)
         if code.value is not None:
@@ -114,7 +114,7 @@ class Declarations(Structs):
         at = evolve(pointer.at, type="i32")
         name = self.writing.local(node.name, "i32")
         self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
-        return evolve(pointer, at=Code(name, "i32", "i32", named=True))
+        return evolve(pointer, at=NumberText(name, "i32", "i32", named=True))
 
     def kept_span(self, span: str, name: str) -> str:
         """A vector that is named once: a row is bound to a local."""
@@ -191,10 +191,10 @@ class Declarations(Structs):
                 return code
             name = self.writing.local(node.name, register(type.code))
             self.emit(self.declared(name, code, type.code))
-            return Place(name, type.code, register(type.code), is_local=True)
+            return NumberPlace(name, type.code, register(type.code), is_local=True)
         return self.frozen(self.place(bare), node.name)
 
-    def frozen(self, place: Place, name: str) -> Place:
+    def frozen(self, place: NumberPlace, name: str) -> NumberPlace:
         """A place that stays the same whatever becomes of the locals in its index."""
         if place.span is None or place.index is None:
             return place
@@ -204,11 +204,11 @@ class Declarations(Structs):
             index = self.kept(self.exactly(evolve(index, type="i32")), f"{name}_at")
         return evolve(place, text=f"{span}[{index.text}]", span=span, index=index)
 
-    def view(self, node: Node, initial: Node | None) -> Vector | Rows:
+    def view(self, node: Node, initial: Node | None) -> VectorName | Rows:
         if initial is None:
             refuse(node, f"'{node.name}' is a vector without elements: use an array")
         found = self.container(initial)
-        if isinstance(found, Vector) and "[" in found.text:
+        if isinstance(found, VectorName) and "[" in found.text:
             name = self.writing.local(node.name, "span")
             self.emit(f"{name} = {found.text}")
             return evolve(found, text=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 
-from pypoplar.codelet.cpp.codelets import CppCodelets, codelets_of
+from pypoplar.codelet.cpp.cpp_codelets import CppCodelets, codelets_of
 from pypoplar.codelet.cpp.translation_unit import CppFile, flags_of, read_file
 from pypoplar.codelet.language.cpp_source import CppSource
 

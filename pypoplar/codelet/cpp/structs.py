@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.calls import Calls
+from pypoplar.codelet.cpp.cpp_calls import CppCalls
+from pypoplar.codelet.cpp.cpp_places import ZERO, elements_of, is_container
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register
+from pypoplar.codelet.cpp.cpp_values import NumberPlace, Pointer, Struct, Value
 from pypoplar.codelet.cpp.declarations_of import element_of, initial_of
-from pypoplar.codelet.cpp.places import ZERO, elements_of, is_container
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Place, Pointer, Struct, Value
 from pypoplar.codelet.cpp.writing import refuse
 
 
-class Structs(Calls):
+class Structs(CppCalls):
     """Structs by value, whose members are locals, and their constructors."""
 
     def struct(self, node: Node) -> Struct:
@@ -80,7 +80,7 @@ class Structs(Calls):
                     )
                     local = self.writing.local(unique, held)
                     self.emit(self.declared(local, code, field.type.code))
-                members[field.name] = Place(local, field.type.code, held, is_local=True)
+                members[field.name] = NumberPlace(local, field.type.code, held, is_local=True)
             elif sort == "array":
                 element = self.element_type(element_of(field.type), node)
                 local = self.writing.local(unique, f"array {element} {elements_of(field.type)}")
@@ -105,7 +105,7 @@ class Structs(Calls):
         """A copy in locals of its own."""
         members: dict[str, Value] = {}
         for member, held in struct.members.items():
-            if isinstance(held, Place):
+            if isinstance(held, NumberPlace):
                 local = self.writing.local(f"{name}_{member}", held.held)
                 self.emit(self.declared(local, self.exactly(held.read()), held.type))
                 members[member] = evolve(held, text=local, span=None, index=None, is_local=True, field=None)
@@ -120,7 +120,7 @@ class Structs(Calls):
         before = self.copied(given, "t") if len(to.members) > 1 else given
         for member, place in to.members.items():
             value = before.members[member]
-            if not isinstance(place, Place) or not isinstance(value, Place):
+            if not isinstance(place, NumberPlace) or not isinstance(value, NumberPlace):
                 refuse(node, f"member '{member}' is no number: assign it by itself")
             self.emit(f"{place.text} = {self.for_place(place, value.read(), node)}")
 
@@ -158,7 +158,7 @@ class Structs(Calls):
             else:
                 local = self.writing.local(field.name, held)
                 self.emit(f"{local}: {self.use(NAMES[held])}")
-            members[field.name] = Place(local, field.type.code, held, is_local=True)
+            members[field.name] = NumberPlace(local, field.type.code, held, is_local=True)
         made = Struct(members, node.type.value)
         body = next(child for child in children if child.kind == "COMPOUND_STMT")
         before, self.this = self.this, made

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from pypoplar.codelet.cpp.cpp_types import BITS, FLOATS, NAMES, CppType, register
+from pypoplar.codelet.cpp.cpp_values import ATOM, COMPARISON, NumberText, Pointer, Value, is_settled, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import ATOM, COMPARISON, Code, Pointer, Value, is_settled, literal
 from pypoplar.codelet.cpp.writing import Writing, refuse
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DOUBLE = "this is computed in double, which the device has not: write 0.5f for 0.5, or float(...) around each operation"
 
 
-class Walk(ABC):
+class CppWalk(ABC):
     """One function while it is written. Sub-classes write places, expressions, calls and statements."""
 
     def __init__(self, book: Codebook, writing: Writing) -> None:
@@ -37,7 +37,7 @@ class Walk(ABC):
     # what sub-classes have
 
     @abstractmethod
-    def number(self, node: Node) -> Code:
+    def number(self, node: Node) -> NumberText:
         """The value of an expression that is a number."""
 
     @abstractmethod
@@ -49,15 +49,15 @@ class Walk(ABC):
         """The value of an expression that is a pointer or an array."""
 
     @abstractmethod
-    def arithmetic(self, symbol: str, left: Code, right: Code, type: str, node: Node) -> Code:
+    def arithmetic(self, symbol: str, left: NumberText, right: NumberText, type: str, node: Node) -> NumberText:
         """``left symbol right`` of numbers that have the type of the result; of a shift the left one has."""
 
     @abstractmethod
-    def narrow(self, node: Node, to: str) -> Code | None:
+    def narrow(self, node: Node, to: str) -> NumberText | None:
         """A double that is a number of a narrower type."""
 
     @abstractmethod
-    def declared(self, name: str, code: Code, type: str) -> str:
+    def declared(self, name: str, code: NumberText, type: str) -> str:
         """The statement that makes a local, with its type where Python would find another."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Walk(ABC):
         """Write a statement."""
 
     @abstractmethod
-    def parts_of_if(self, node: Node) -> tuple[Code, Node, Node | None]:
+    def parts_of_if(self, node: Node) -> tuple[NumberText, Node, Node | None]:
         """The condition and the two branches of an if."""
 
     # names
@@ -110,7 +110,7 @@ class Walk(ABC):
         for text in after:
             self.emit(text)
 
-    def kept(self, code: Code, name: str = "t") -> Code:
+    def kept(self, code: NumberText, name: str = "t") -> NumberText:
         """A number in a local of its own, safe from what is written later."""
         if code.value is not None:
             return code
@@ -121,10 +121,10 @@ class Walk(ABC):
 
     # conversions
 
-    def called(self, function: str, code: Code, type: str, held: str) -> Code:
-        return Code(f"{self.use(function)}({code.text})", type, held)
+    def called(self, function: str, code: NumberText, type: str, held: str) -> NumberText:
+        return NumberText(f"{self.use(function)}({code.text})", type, held)
 
-    def settled(self, code: Code) -> Code:
+    def settled(self, code: NumberText) -> NumberText:
         """The number with the register that its type has."""
         if is_settled(code):
             return code
@@ -132,7 +132,7 @@ class Walk(ABC):
             return self.called("float", code, "f32", "f32")
         return self.called(NAMES[code.type], code, code.type, register(code.type))
 
-    def typed(self, code: Code) -> Code:
+    def typed(self, code: NumberText) -> NumberText:
         """A number whose type is not open."""
         if code.weak:
             if "math." in code.text:
@@ -140,14 +140,14 @@ class Walk(ABC):
             return evolve(self.called(NAMES[code.type], code, code.type, register(code.type)), counts=code.counts)
         return code
 
-    def exactly(self, code: Code) -> Code:
+    def exactly(self, code: NumberText) -> NumberText:
         """A number in the register of its type, for what looks at its sign, as an unsigned one."""
         code = self.typed(self.settled(code))
         if code.held != register(code.type):
             code = self.called(NAMES[code.type], code, code.type, register(code.type))
         return code
 
-    def converted(self, code: Code, to: str, node: Node) -> Code:
+    def converted(self, code: NumberText, to: str, node: Node) -> NumberText:
         """A number as one of another type."""
         source = code.type
         if source == to:
@@ -158,7 +158,7 @@ class Walk(ABC):
             refuse(node, DOUBLE)
         if to == "bool":
             code = self.settled(code)
-            return Code(f"{code.at(COMPARISON + 1)} != 0", "bool", "bool", COMPARISON)
+            return NumberText(f"{code.at(COMPARISON + 1)} != 0", "bool", "bool", COMPARISON)
         if to in ("i32", "u32") and source in ("i32", "u32", "i8", "u8", "i16", "u16"):
             return evolve(code, type=to)
         if to == "f32" and source in ("i32", "u32", "i8", "u8", "i16", "u16", "f16"):
@@ -169,18 +169,18 @@ class Walk(ABC):
         function = {"i32": "int", "f32": "float"}.get(to, NAMES[to]) if source in (*FLOATS, "bool") else NAMES[to]
         return self.called(function, code, to, register(to))
 
-    def constant(self, value: int | float | bool, to: str) -> Code:
+    def constant(self, value: int | float | bool, to: str) -> NumberText:
         """A constant of a type."""
         code = literal(value, to)
         if code.text.lstrip("-").startswith("math."):
             self.use(code.text.lstrip("-"))
         return code
 
-    def position(self, at: Code) -> str:
+    def position(self, at: NumberText) -> str:
         """The text of an index that a local keeps, an INT."""
         return at.text if at.weak else self.exactly(evolve(at, type="i32")).text
 
-    def stored(self, code: Code, type: str, node: Node) -> str:
+    def stored(self, code: NumberText, type: str, node: Node) -> str:
         """The text that is stored where a number of a type is kept, which converts it itself where it can."""
         if code.value is not None:
             return self.constant(code.value, type).text

@@ -36,7 +36,7 @@ TAKEN = frozenset(
 
 
 @define
-class Line:
+class WrittenLine:
     """A line of Python, and where it comes from."""
 
     text: str
@@ -68,7 +68,7 @@ class Writing:
     names: dict[str, Meaning] = field(factory=dict)  # those from outside
     own: dict[str, str] = field(factory=dict)  # locals and the types that they have
     active: set[str] = field(factory=set)  # locals that may still be read
-    lines: list[Line] = field(factory=list)
+    lines: list[WrittenLine] = field(factory=list)
     depth: int = 1
     place: int = 1
     arrays: list[str] = field(factory=list)
@@ -79,7 +79,7 @@ class Writing:
             self.arrays.append(text)
 
     def emit(self, text: str) -> None:
-        self.lines.append(Line(text, self.depth, self.place))
+        self.lines.append(WrittenLine(text, self.depth, self.place))
 
     @contextmanager
     def indented(self) -> Iterator[None]:
@@ -92,7 +92,7 @@ class Writing:
         self.depth -= 1
 
     @contextmanager
-    def apart(self) -> Iterator[list[Line]]:
+    def apart(self) -> Iterator[list[WrittenLine]]:
         """Lines written inside stand in a list of their own."""
         outer, self.lines = self.lines, []
         try:
@@ -140,7 +140,7 @@ class Writing:
     def text(self, header: str) -> tuple[str, tuple[int, ...]]:
         """All of the function, and for each line that of C++."""
         first = self.place
-        body = [*(Line(text, 1, first) for text in self.arrays), *self.lines] or [Line("pass", 1, first)]
+        body = [*(WrittenLine(text, 1, first) for text in self.arrays), *self.lines] or [WrittenLine("pass", 1, first)]
         rows = [header, *(_INDENT * line.depth + line.text for line in body)]
         return "\n".join(rows) + "\n", (first, *(line.place for line in body))
 

@@ -18,7 +18,7 @@ _ASSEMBLER, _OBJECTS = (".s", ".asm"), (".gp", ".o", ".ipu")
 
 
 class CodeletFileType(enum.Enum):
-    """What a file of codelets is, for `Graph.addCodelets`: by default its ending says so."""
+    """What a file of codelets is, for `Graph.addCodelets`: `Auto`, as its ending says, or `CppSource`, a text in C++."""
 
     Auto = "auto"
     CppSource = "cpp"

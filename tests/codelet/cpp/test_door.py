@@ -187,7 +187,7 @@ def test_a_header_that_changes_is_read_anew(graph, tmp_path):
     results = []
     for n in (2, 3):
         header.write_text(f"constexpr float N = {n};\n")
-        from pypoplar.codelet.cpp.codelets import codelets_of
+        from pypoplar.codelet.cpp.cpp_codelets import codelets_of
         from pypoplar.codelet.cpp.translation_unit import read_file
 
         (found,) = codelets_of(read_file(file, ())).codelets

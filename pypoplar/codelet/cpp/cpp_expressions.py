@@ -8,8 +8,7 @@ from attrs import evolve
 
 from pypoplar.codelet.cpp.assignments import Assignments
 from pypoplar.codelet.cpp.cpp_types import FLOATS, register
-from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import (
+from pypoplar.codelet.cpp.cpp_values import (
     AND,
     ATOM,
     BIT_AND,
@@ -23,15 +22,16 @@ from pypoplar.codelet.cpp.values import (
     SHIFT,
     SIGN,
     SUM,
-    Code,
-    Place,
+    NumberPlace,
+    NumberText,
     Pointer,
     is_exact,
     literal,
     weak_in,
 )
+from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.walk_state import DOUBLE
-from pypoplar.codelet.cpp.writing import Line, refuse
+from pypoplar.codelet.cpp.writing import WrittenLine, refuse
 from pypoplar.codelet.frontend.inference import Mixed, promote
 
 _LEVELS = {
@@ -53,10 +53,10 @@ _CASTS = (
 _PLACES = ("DECL_REF_EXPR", "MEMBER_REF_EXPR", "MEMBER_REF", "ARRAY_SUBSCRIPT_EXPR")
 
 
-class Expressions(Assignments):
+class CppExpressions(Assignments):
     """Numbers."""
 
-    def number(self, node: Node) -> Code:  # noqa: C901, PLR0912 - an arm for each kind of expression
+    def number(self, node: Node) -> NumberText:  # noqa: C901, PLR0912 - an arm for each kind of expression
         type = node.type.value
         if type.sort != "number":
             refuse(node, f"expected a number, got {type.spelling or 'nothing'}")
@@ -94,13 +94,13 @@ class Expressions(Assignments):
                 refuse(node, "a statement inside an expression: write it before")
         refuse(node, "this expression has no form in device code")
 
-    def cast(self, node: Node, inner: Node) -> Code:
+    def cast(self, node: Node, inner: Node) -> NumberText:
         to, source = node.type.value.code, inner.type.value
         if source.sort == "pointer":
             refuse(node, "a pointer as a number: a pointer stands for a vector and an index")
         if source.sort == "record":
             found = self.value(inner)
-            if isinstance(found, Place):
+            if isinstance(found, NumberPlace):
                 return self.converted(found.read(), to, node)
             refuse(node, f"{source.spelling} as a number")
         if source.code == "f64" and to != "f64":
@@ -109,7 +109,7 @@ class Expressions(Assignments):
 
     # double
 
-    def rounded(self, node: Node, to: str) -> Code:
+    def rounded(self, node: Node, to: str) -> NumberText:
         """What is computed in double and rounded to a type at once, where that is what the type itself would give."""
         node = node.bare
         if node.constant is not None:
@@ -126,7 +126,7 @@ class Expressions(Assignments):
         if node.kind == "CONDITIONAL_OPERATOR":
             return self.choice(node, to)
         if node.kind == "UNARY_OPERATOR" and node.operator == "-":
-            return Code(f"-{self.rounded(parts[0], to).at(SIGN)}", to, to, SIGN)
+            return NumberText(f"-{self.rounded(parts[0], to).at(SIGN)}", to, to, SIGN)
         if node.kind == "BINARY_OPERATOR" and node.operator in ("+", "-", "*", "/"):
             left, right = (self.narrow(part, to) for part in parts)
             if left is not None and right is not None:
@@ -137,7 +137,7 @@ class Expressions(Assignments):
                 return self.library_function(node.name, [argument], to, node)
         refuse(node, DOUBLE)
 
-    def narrow(self, node: Node, to: str) -> Code | None:
+    def narrow(self, node: Node, to: str) -> NumberText | None:
         """A double that is a number of a narrower type."""
         node = node.bare
         if node.constant is not None:
@@ -152,7 +152,7 @@ class Expressions(Assignments):
 
     # operators
 
-    def unary(self, node: Node) -> Code:
+    def unary(self, node: Node) -> NumberText:
         (part,) = node.parts
         symbol, type = node.operator, node.type.value.code
         match symbol:
@@ -162,17 +162,17 @@ class Expressions(Assignments):
                 return self.place(node).read()
             case "!":
                 code = self.number(part)
-                return Code(f"not {code.at(NOT)}", "bool", "bool", NOT)
+                return NumberText(f"not {code.at(NOT)}", "bool", "bool", NOT)
             case "+":
                 return self.number(part)
             case "-" | "~":
                 code = self.typed(self.number(part))
                 if type in FLOATS or type in ("i64", "u64"):
                     code = self.typed(self.settled(code))
-                return Code(f"{symbol}{code.at(SIGN)}", type, code.held, SIGN)
+                return NumberText(f"{symbol}{code.at(SIGN)}", type, code.held, SIGN)
         refuse(node, f"the operator {symbol} has no form here")
 
-    def binary(self, node: Node) -> Code:
+    def binary(self, node: Node) -> NumberText:
         left_node, right_node = node.parts
         symbol, type = node.operator, node.type.value.code
         if symbol == "=":
@@ -198,7 +198,7 @@ class Expressions(Assignments):
         if first.span != second.span:
             refuse(node, f"pointers into {first.span} and into {second.span}: compare and subtract those of one vector")
 
-    def arithmetic(self, symbol: str, left: Code, right: Code, type: str, node: Node) -> Code:
+    def arithmetic(self, symbol: str, left: NumberText, right: NumberText, type: str, node: Node) -> NumberText:
         """``left symbol right`` of numbers that have the type of the result; of a shift the left one has."""
         level = _LEVELS[symbol]
         if left.value is not None and right.value is not None:
@@ -208,25 +208,25 @@ class Expressions(Assignments):
             right = right if right.weak else self.settled(right)
             if register(right.type) in ("i64", "u64") and not right.weak and left.held in ("i32", "u32"):
                 right = self.converted(right, "i32", node)
-            return Code(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, left.held, level)
+            return NumberText(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, left.held, level)
         if type in FLOATS:
             left, right = self.meeting(left, right, type)
             if symbol == "%":
                 refuse(node, "% of floats")
-            return Code(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, type, level)
+            return NumberText(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, type, level)
         if symbol in ("/", "%"):
             return self.divided(symbol, left, right, type)
         if type in ("i64", "u64"):
             left, right = self.meeting(left, right, type)
-            return Code(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, type, level)
+            return NumberText(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, type, level)
         left, right = weak_in(left, right.held), weak_in(right, left.held)
         if right.weak and symbol in "+-" and isinstance(right.value, int) and right.value < 0 and right.value > -(2**31):
             symbol, right = "-" if symbol == "+" else "+", literal(-right.value, "i32")
         held = "u32" if "u32" in (left.held, right.held) else "i32"
         counts = left.counts and right.counts and symbol in "&|^"
-        return Code(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, held, level, counts=counts)
+        return NumberText(f"{left.at(level)} {symbol} {right.at(level + 1)}", type, held, level, counts=counts)
 
-    def meeting(self, left: Code, right: Code, type: str) -> tuple[Code, Code]:
+    def meeting(self, left: NumberText, right: NumberText, type: str) -> tuple[NumberText, NumberText]:
         """Two operands that Python's front end computes in a type."""
         register_type = register(type)
         held = [code.held for code in (left, right) if not code.weak]
@@ -241,7 +241,7 @@ class Expressions(Assignments):
         left = self.exactly(left)
         return left, right if right.weak or right.held == register_type else self.exactly(right)
 
-    def divided(self, symbol: str, left: Code, right: Code, type: str) -> Code:
+    def divided(self, symbol: str, left: NumberText, right: NumberText, type: str) -> NumberText:
         """Division of integers, which cuts: that of numbers that are not below zero is Python's."""
         if type in ("u32", "u64") or (left.counts and right.counts):
             if not (left.counts and right.counts):
@@ -253,15 +253,15 @@ class Expressions(Assignments):
                 left = self.typed(left)
             python = "//" if symbol == "/" else "%"
             held = left.held if not left.weak else right.held
-            return Code(
+            return NumberText(
                 f"{left.at(PRODUCT)} {python} {right.at(PRODUCT + 1)}", type, held, PRODUCT, counts=left.counts and right.counts
             )
         function = self.use("ipu.quotient" if symbol == "/" else "ipu.remainder")
         left = left if left.weak and not right.weak else self.exactly(left)
         right = right if right.weak else self.exactly(right)
-        return Code(f"{function}({left.text}, {right.text})", type, register(type))
+        return NumberText(f"{function}({left.text}, {right.text})", type, register(type))
 
-    def compared(self, node: Node, symbol: str) -> Code:
+    def compared(self, node: Node, symbol: str) -> NumberText:
         left_node, right_node = node.parts
         if left_node.type.value.sort in ("pointer", "array"):
             first, second = self.pointer(left_node), self.pointer(right_node)
@@ -270,7 +270,7 @@ class Expressions(Assignments):
             if left.value is not None and right.value is not None:
                 left = self.typed(left)
             left, right = (code if code.weak else self.exactly(code) if code.held != "i32" else code for code in (left, right))
-            return Code(f"{left.at(COMPARISON + 1)} {symbol} {right.at(COMPARISON + 1)}", "bool", "bool", COMPARISON)
+            return NumberText(f"{left.at(COMPARISON + 1)} {symbol} {right.at(COMPARISON + 1)}", "bool", "bool", COMPARISON)
         if left_node.type.value.code == "f64":
             left_code, right_code = (self.narrow(part, "f32") for part in (left_node, right_node))
             if left_code is None or right_code is None:
@@ -279,9 +279,9 @@ class Expressions(Assignments):
         else:
             left, right = self.number(left_node), self.number(right_node)
         left, right = self.comparable(left, right, symbol)
-        return Code(f"{left.at(COMPARISON + 1)} {symbol} {right.at(COMPARISON + 1)}", "bool", "bool", COMPARISON)
+        return NumberText(f"{left.at(COMPARISON + 1)} {symbol} {right.at(COMPARISON + 1)}", "bool", "bool", COMPARISON)
 
-    def comparable(self, left: Code, right: Code, symbol: str) -> tuple[Code, Code]:
+    def comparable(self, left: NumberText, right: NumberText, symbol: str) -> tuple[NumberText, NumberText]:
         """Two operands that Python's front end compares as C++ does."""
         type = left.type
         if left.value is not None and right.value is not None:
@@ -300,12 +300,12 @@ class Expressions(Assignments):
             return left, right
         return self.exactly(left), self.exactly(right)
 
-    def condition(self, node: Node) -> Code:
+    def condition(self, node: Node) -> NumberText:
         """A bool."""
         code = self.number(node)
         return code if code.type == "bool" else self.converted(code, "bool", node)
 
-    def connected(self, node: Node, symbol: str) -> Code:
+    def connected(self, node: Node, symbol: str) -> NumberText:
         """``a && b``, ``a || b``."""
         left_node, right_node = node.parts
         left = self.condition(left_node)
@@ -315,7 +315,7 @@ class Expressions(Assignments):
             right = self.condition(right_node)
         level, word = (AND, "and") if symbol == "&&" else (OR, "or")
         if not inner:
-            return Code(f"{left.at(level)} {word} {right.at(level)}", "bool", "bool", level)
+            return NumberText(f"{left.at(level)} {word} {right.at(level)}", "bool", "bool", level)
         result = self.writing.temporary("bool")
         self.emit(f"{result} = {left.text}")
         self.emit(f"if {result}:" if symbol == "&&" else f"if not {result}:")
@@ -323,15 +323,15 @@ class Expressions(Assignments):
         self.writing.depth += 1
         self.emit(f"{result} = {right.text}")
         self.writing.depth -= 1
-        return Code(result, "bool", "bool", named=True)
+        return NumberText(result, "bool", "bool", named=True)
 
-    def paste(self, lines: list[Line]) -> None:
+    def paste(self, lines: list[WrittenLine]) -> None:
         """Lines that were written apart, one level deeper."""
         for line in lines:
             line.depth += 1
             self.writing.lines.append(line)
 
-    def choice(self, node: Node, to: str | None = None) -> Code:
+    def choice(self, node: Node, to: str | None = None) -> NumberText:
         """``c ? a : b``."""
         test, *branches = node.parts
         type = to or node.type.value.code
@@ -352,7 +352,7 @@ class Expressions(Assignments):
         if yes.weak and no.weak:
             yes = self.typed(yes)
         if not before and not instead:
-            return Code(f"{yes.at(OR)} if {condition.at(OR)} else {no.at(CHOICE)}", type, held, CHOICE)
+            return NumberText(f"{yes.at(OR)} if {condition.at(OR)} else {no.at(CHOICE)}", type, held, CHOICE)
         result = self.writing.temporary(held)
         for header, code, lines in ((f"if {condition.text}:", yes, before), ("else:", no, instead)):
             self.emit(header)
@@ -360,17 +360,17 @@ class Expressions(Assignments):
             self.writing.depth += 1
             self.emit(f"{result} = {self.typed(code).text}")
             self.writing.depth -= 1
-        return Code(result, type, held, named=True)
+        return NumberText(result, type, held, named=True)
 
     # changes inside of expressions
 
     @abstractmethod
-    def called_number(self, node: Node) -> Code:
+    def called_number(self, node: Node) -> NumberText:
         """The number that a call gives."""
 
     @abstractmethod
-    def library_function(self, name: str, arguments: list[Code], type: str, node: Node) -> Code:
+    def library_function(self, name: str, arguments: list[NumberText], type: str, node: Node) -> NumberText:
         """An operation by the name that C++ has for it."""
 
 
-__all__ = ["ATOM", "Expressions"]
+__all__ = ["ATOM", "CppExpressions"]

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from attrs import evolve
 
 from pypoplar.codelet.cpp.changes import changed_fields, changed_locals
+from pypoplar.codelet.cpp.cpp_places import ZERO, is_array
+from pypoplar.codelet.cpp.cpp_statements import CppStatements
 from pypoplar.codelet.cpp.cpp_types import register
-from pypoplar.codelet.cpp.places import ZERO, is_array
-from pypoplar.codelet.cpp.statements import Statements
+from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, Rows, VectorName, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import SUM, Code, Place, Pointer, Rows, Vector, literal
 from pypoplar.codelet.cpp.writing import refuse
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
 
-class Loops(Statements):
+class CppLoops(CppStatements):
     """Statements that repeat."""
 
     def loop_statement(self, node: Node) -> None:
@@ -61,7 +61,7 @@ class Loops(Statements):
             if counted is not None:
                 declared, ranged, held, counts = counted
                 name = self.writing.local(declared.name, held)
-                self.bindings[declared.key] = Place(name, declared.type.code, held, counts=counts, is_local=True)
+                self.bindings[declared.key] = NumberPlace(name, declared.type.code, held, counts=counts, is_local=True)
                 self.emit(f"for {name} in {ranged}:")
                 with self.writing.indented(), self.looping():
                     self.body(body)
@@ -112,7 +112,9 @@ class Loops(Statements):
         stop = self.converted(self.number(end), type, end) if end.type.value.code != type else self.number(end)
         return self.ranged(declared, start, stop, step, symbol)
 
-    def ranged(self, declared: Node, start: Code, stop: Code, step: Code, symbol: str) -> tuple[Node, str, str, bool] | None:
+    def ranged(
+        self, declared: Node, start: NumberText, stop: NumberText, step: NumberText, symbol: str
+    ) -> tuple[Node, str, str, bool] | None:
         type, by = declared.type.code, int(step.value or 0)
         if type in ("u32", "u64") and by < 0:
             return None
@@ -133,7 +135,7 @@ class Loops(Statements):
             if stop.value is not None:
                 stop = literal(int(stop.value) + shift, stop.type if wanted != "i32" else "i32")
             else:
-                stop = Code(f"{stop.at(SUM)} {'+' if shift > 0 else '-'} 1", stop.type, stop.held, SUM)
+                stop = NumberText(f"{stop.at(SUM)} {'+' if shift > 0 else '-'} 1", stop.type, stop.held, SUM)
         held = wanted
         if start.weak and stop.weak:
             held = "i32" if wanted == "i32" else wanted
@@ -144,7 +146,7 @@ class Loops(Statements):
             texts.append(str(by))
         return declared, f"{self.use('range')}({', '.join(texts)})", held, counts
 
-    def step_of(self, increment: Node, declared: Node) -> Code | None:
+    def step_of(self, increment: Node, declared: Node) -> NumberText | None:
         increment = increment.naked
         if not increment.parts:
             return None
@@ -288,14 +290,14 @@ class Loops(Statements):
             type = variable.type
             if isinstance(vector, Rows):
                 name = self.writing.local(variable.name, "span")
-                self.bindings[variable.key] = Vector(name, vector.to)
+                self.bindings[variable.key] = VectorName(name, vector.to)
                 self.emit(f"for {name} in {vector.text}:")
-            elif type.sort != "reference" and isinstance(vector, Vector):
+            elif type.sort != "reference" and isinstance(vector, VectorName):
                 element = self.element_type(vector.to, node)
-                code = Code(variable.name, element, register(element), counts=element in ("u8", "u16"), named=True)
+                code = NumberText(variable.name, element, register(element), counts=element in ("u8", "u16"), named=True)
                 if type.value.code == element:
                     name = self.writing.local(variable.name, register(element))
-                    self.bindings[variable.key] = Place(name, element, register(element), is_local=True)
+                    self.bindings[variable.key] = NumberPlace(name, element, register(element), is_local=True)
                     self.emit(f"for {name} in {vector.text}:")
                 else:
                     held = self.writing.temporary(register(element), f"{variable.name}_element")
@@ -305,7 +307,7 @@ class Loops(Statements):
                     code = self.converted(evolve(code, text=held), type.value.code, node)
                     self.emit(self.declared(name, code, type.value.code))
                     self.writing.depth -= 1
-                    self.bindings[variable.key] = Place(name, type.value.code, register(type.value.code), is_local=True)
+                    self.bindings[variable.key] = NumberPlace(name, type.value.code, register(type.value.code), is_local=True)
             else:
                 span = (
                     vector if isinstance(vector, Pointer) else Pointer(self.kept_span(vector.text, variable.name), ZERO, vector.to)
@@ -316,7 +318,7 @@ class Loops(Statements):
                     else f"{self.use('len')}({span.span})"
                 )
                 name = self.writing.local("i", "i32")
-                index = Code(name, "i32", "i32", counts=True, named=True)
+                index = NumberText(name, "i32", "i32", counts=True, named=True)
                 if span.to.value.sort != "number":
                     refuse(node, "a loop over the rows of an array: write it with an index")
                 place = self.element(span, index, node)
@@ -326,7 +328,7 @@ class Loops(Statements):
                     self.writing.depth += 1
                     self.emit(self.declared(local, self.converted(place.read(), type.code, node), type.code))
                     self.writing.depth -= 1
-                    place = Place(local, type.code, register(type.code), is_local=True)
+                    place = NumberPlace(local, type.code, register(type.code), is_local=True)
                 self.bindings[variable.key] = place
             with self.writing.indented(), self.looping():
                 self.body(body)

@@ -16,7 +16,7 @@ WEAK = ("int", "float")
 
 
 @frozen
-class Code:
+class NumberText:
     """A number as an expression of Python.
 
     `type` is what it is in C++, `held` the register that Python's front end has it in, or ``int`` or ``float`` for a literal whose
@@ -41,20 +41,20 @@ class Code:
 
 
 @frozen
-class Place:
+class NumberPlace:
     """Where a number is kept: a local, a field, or an element of a vector."""
 
     text: str
     type: str
     held: str
     span: str | None = None  # of an element
-    index: Code | None = None
+    index: NumberText | None = None
     counts: bool = False
     is_local: bool = False
     field: str | None = None  # of the vertex
 
-    def read(self) -> Code:
-        return Code(self.text, self.type, self.held, counts=self.counts or self.type in ("u8", "u16"), named=self.is_local)
+    def read(self) -> NumberText:
+        return NumberText(self.text, self.type, self.held, counts=self.counts or self.type in ("u8", "u16"), named=self.is_local)
 
 
 @frozen
@@ -62,12 +62,12 @@ class Pointer:
     """A vector, and the index in it that is pointed at. Arrays are pointers to their first element."""
 
     span: str
-    at: Code
+    at: NumberText
     to: CppType
 
 
 @frozen
-class Vector:
+class VectorName:
     """A vector with its elements."""
 
     text: str
@@ -103,21 +103,21 @@ class Itself:
     """The vertex: ``*this``."""
 
 
-Value = Union[Code, Place, Pointer, Vector, Rows, Struct, Lambda, Itself]
+Value = Union[NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, Lambda, Itself]
 
 
-def literal(value: int | float | bool, code: str) -> Code:
+def literal(value: int | float | bool, code: str) -> NumberText:
     """A constant as Python has it."""
     value = as_type(value, code)
     if isinstance(value, bool):
-        return Code(str(value), code, "bool", value=value)
+        return NumberText(str(value), code, "bool", value=value)
     if isinstance(value, int):
         level = SIGN if value < 0 else ATOM
-        return Code(str(value), code, "int", level, value, counts=0 <= value < 2**31)
+        return NumberText(str(value), code, "int", level, value, counts=0 <= value < 2**31)
     if math.isfinite(value):
-        return Code(_shortest(value, code), code, "float", SIGN if math.copysign(1.0, value) < 0 else ATOM, value)
+        return NumberText(_shortest(value, code), code, "float", SIGN if math.copysign(1.0, value) < 0 else ATOM, value)
     text = "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
-    return Code(text, code, "float", SIGN, value)
+    return NumberText(text, code, "float", SIGN, value)
 
 
 def as_type(value: int | float | bool, code: str) -> int | float | bool:
@@ -152,7 +152,7 @@ def _shortest(value: float, code: str) -> str:
     return repr(value)
 
 
-def weak_in(code: Code, held: str) -> Code:
+def weak_in(code: NumberText, held: str) -> NumberText:
     """An integer literal as one that a register of 32 bits holds, with the same bits."""
     if code.held == "int" and held in ("i32", "u32") and not isinstance(code.value, bool) and isinstance(code.value, int):
         value = wrapped(code.value, held)
@@ -160,6 +160,6 @@ def weak_in(code: Code, held: str) -> Code:
     return code
 
 
-def is_settled(code: Code) -> bool:
+def is_settled(code: NumberText) -> bool:
     """Whether the register has the number that C++ has."""
     return code.weak or code.held == register(code.type) or (code.counts and code.type in ("i32", "u32"))

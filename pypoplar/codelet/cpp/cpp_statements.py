@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from pypoplar.codelet.cpp.cpp_inlining import CppInlining
 from pypoplar.codelet.cpp.cpp_types import BITS
-from pypoplar.codelet.cpp.inlining import Inlining
+from pypoplar.codelet.cpp.cpp_values import NumberPlace, NumberText, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Code, Place, literal
 from pypoplar.codelet.cpp.writing import refuse
 
 _LEAVING = {
@@ -16,7 +16,7 @@ _LEAVING = {
 }  # fmt: skip
 
 
-class Statements(Inlining):
+class CppStatements(CppInlining):
     """Statements in order."""
 
     def body(self, node: Node) -> None:
@@ -85,7 +85,7 @@ class Statements(Inlining):
             case "CALL_EXPR":
                 found = self.call_value(node)
                 if (
-                    isinstance(found, Code)
+                    isinstance(found, NumberText)
                     and "(" in found.text
                     and found.value is None
                     and found.text.partition("(")[0] in self.book.helper_names
@@ -124,14 +124,14 @@ class Statements(Inlining):
             return
         self.branches(condition, lambda: self.body(then), (lambda: self.body(orelse)) if orelse is not None else None)
 
-    def parts_of_if(self, node: Node) -> tuple[Code, Node, Node | None]:
+    def parts_of_if(self, node: Node) -> tuple[NumberText, Node, Node | None]:
         children = [child for child in node.children if not child.kind.endswith("_REF")]
         while children and children[0].kind in ("DECL_STMT", "VAR_DECL"):
             first = children.pop(0)
             if first.kind == "VAR_DECL":
                 self.declaration(first)
                 place = self.bindings[first.key]
-                if not isinstance(place, Place):
+                if not isinstance(place, NumberPlace):
                     refuse(node, "a condition that declares what is no number")
                 if len(children) in (2, 3) and children[0].kind not in ("COMPOUND_STMT",) and children[0].type.sort == "number":
                     children.pop(0)
@@ -147,7 +147,7 @@ class Statements(Inlining):
             self.flush()
         return condition, children[1], children[2] if len(children) == 3 else None
 
-    def branches(self, condition: Code, then: object, orelse: object) -> None:
+    def branches(self, condition: NumberText, then: object, orelse: object) -> None:
         self.emit(f"if {condition.text}:")
         with self.writing.indented(), self.uncertain():
             then()  # type: ignore[operator]
@@ -194,4 +194,4 @@ class Statements(Inlining):
         """A loop, a switch, or what leaves one."""
 
 
-__all__ = ["BITS", "Statements"]
+__all__ = ["BITS", "CppStatements"]

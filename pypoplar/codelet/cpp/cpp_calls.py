@@ -8,11 +8,22 @@ from typing import Any
 
 from attrs import evolve
 
+from pypoplar.codelet.cpp.cpp_expressions import CppExpressions
+from pypoplar.codelet.cpp.cpp_places import EDGES, ZERO, elements_of, is_array, is_container
 from pypoplar.codelet.cpp.cpp_types import FLOATS, register, split_arguments, type_of
-from pypoplar.codelet.cpp.expressions import Expressions
-from pypoplar.codelet.cpp.places import EDGES, ZERO, elements_of, is_array, is_container
+from pypoplar.codelet.cpp.cpp_values import (
+    Itself,
+    Lambda,
+    NumberPlace,
+    NumberText,
+    Pointer,
+    Rows,
+    Struct,
+    Value,
+    VectorName,
+    literal,
+)
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Code, Itself, Lambda, Place, Pointer, Rows, Struct, Value, Vector, literal
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import is_function, refuse
 
@@ -40,14 +51,14 @@ _NO_FORM = {
 _STD = "pypoplar/codelet/cpp/headers/"
 
 
-class Calls(Expressions):
+class CppCalls(CppExpressions):
     """What is called."""
 
-    def called_number(self, node: Node) -> Code:
+    def called_number(self, node: Node) -> NumberText:
         found = self.call_value(node)
-        if isinstance(found, Place):
+        if isinstance(found, NumberPlace):
             return found.read()
-        if isinstance(found, Code):
+        if isinstance(found, NumberText):
             return found
         refuse(node, f"{node.name or 'this call'} gives no number")
 
@@ -125,7 +136,7 @@ class Calls(Expressions):
             return self.limit(callee.parts[0], name)
         if name == "size":
             found = self.container(callee.parts[0])
-            return Code(f"{self.use('len')}({found.text})", "u32", "i32", counts=True)
+            return NumberText(f"{self.use('len')}({found.text})", "u32", "i32", counts=True)
         refuse(node, f"'{name}' of a vector has no form here")
 
     # functions of libraries
@@ -151,9 +162,9 @@ class Calls(Expressions):
             refuse(node, "write the cast of the bits as __builtin_bit_cast(T, x)")
         if name in _READINGS:
             python, type = _READINGS[name]
-            return self.kept(Code(f"{self.use(python)}()", type, type))
+            return self.kept(NumberText(f"{self.use(python)}()", type, type))
         if name in ("__builtin_ipu_get_scount_l",):
-            return self.kept(Code(f"{self.use('ipu.cycle_count')}()", "u32", "u32"))
+            return self.kept(NumberText(f"{self.use('ipu.cycle_count')}()", "u32", "u32"))
         if _STD not in function.file or ("::" in name and not qualified.startswith(("std::", "ipu::"))):
             return NotImplemented if not name.startswith("__builtin") else self.builtin(node, name)
         types = {argument.type.value.sort for argument in arguments}
@@ -178,7 +189,7 @@ class Calls(Expressions):
             return None
         refuse(node, f"{name}: this intrinsic has no form here yet")
 
-    def library_function(self, name: str, arguments: list[Code], type: str, node: Node) -> Code:
+    def library_function(self, name: str, arguments: list[NumberText], type: str, node: Node) -> NumberText:
         """An operation by the name that C++ has for it."""
         python = _OWN.get(name) or _RENAMED.get(name) or f"math.{name}"
         if python.startswith("math.") and not is_function(name, "math"):
@@ -194,10 +205,10 @@ class Calls(Expressions):
             codes = [left, right]
         text = f"{self.use(python)}({', '.join(code.text for code in codes)})"
         if name in _PREDICATES:
-            return Code(text, "bool", "bool")
+            return NumberText(text, "bool", "bool")
         if name in ("abs",) and type in FLOATS:
-            return Code(text, type, register(type))
-        return Code(text, type, register(type), counts=all(code.counts for code in codes) and type in ("i32", "u32"))
+            return NumberText(text, type, register(type))
+        return NumberText(text, type, register(type), counts=all(code.counts for code in codes) and type in ("i32", "u32"))
 
     def print_call(self, node: Node, arguments: list[Node]) -> None:
         """A call of printf with a literal text."""
@@ -224,7 +235,7 @@ class Calls(Expressions):
         else:
             rounds = self.divided("/", self.exactly(count), literal(size, "u32"), "u32").text
         index = self.writing.temporary("i32" if count.value is not None else "u32", "i")
-        where = Code(index, "i32", "i32", named=True)
+        where = NumberText(index, "i32", "i32", named=True)
         to = f"{target.span}[{self.moved(target.at, where).text}]"
         if name == "memset":
             value = self.number(arguments[1])
@@ -269,16 +280,16 @@ class Calls(Expressions):
         if type.sort == "void":
             self.emit(call)
             return None
-        return Code(call, type.value.code, register(type.value.code))
+        return NumberText(call, type.value.code, register(type.value.code))
 
     def argument(self, value: Value, parameter: Node, node: Node) -> list[str]:
         match value:
-            case Code() | Place():
-                code = value.read() if isinstance(value, Place) else value
+            case NumberText() | NumberPlace():
+                code = value.read() if isinstance(value, NumberPlace) else value
                 return [self.exactly(self.converted(code, parameter.type.value.code, node)).text]
             case Pointer():
                 return [value.span, value.at.text if value.at.weak else self.exactly(evolve(value.at, type="i32")).text]
-            case Vector() | Rows():
+            case VectorName() | Rows():
                 return [value.text]
         refuse(node, "this cannot be given to a function")
 
@@ -342,7 +353,7 @@ def _string(spelling: str) -> str:
     return spelling[1:-1].encode().decode("unicode_escape") if spelling.startswith('"') else spelling
 
 
-def _format(text: str, codes: list[Code], node: Node) -> str:
+def _format(text: str, codes: list[NumberText], node: Node) -> str:
     """The arguments of print for a format of C."""
     end = "" if text.endswith("\n") else ', end=""'
     text = text.removesuffix("\n")
@@ -383,4 +394,4 @@ def _escaped(text: str) -> str:
     )
 
 
-__all__ = ["ZERO", "Calls", "Itself"]
+__all__ = ["ZERO", "CppCalls", "Itself"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from attrs import evolve
 
 from pypoplar.codelet.cpp.changes import is_changed
+from pypoplar.codelet.cpp.cpp_places import is_array, is_container
 from pypoplar.codelet.cpp.cpp_types import register, type_of
+from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Value
 from pypoplar.codelet.cpp.declarations import Declarations
 from pypoplar.codelet.cpp.declarations_of import is_place
-from pypoplar.codelet.cpp.places import is_array, is_container
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import Code, Itself, Place, Pointer, Value
 from pypoplar.codelet.cpp.writing import refuse
 
 
-class Inlining(Declarations):
+class CppInlining(Declarations):
     """Calls that become the statements of what is called."""
 
     def bind_parameters(self, node: Node, parameters: list[Node], arguments: list[Node]) -> None:
@@ -31,7 +31,7 @@ class Inlining(Declarations):
                 else:
                     name = self.writing.local(parameter.name or "t", register(type.code))
                     self.emit(self.declared(name, code, type.code))
-                    bound = Place(name, type.code, register(type.code), is_local=True)
+                    bound = NumberPlace(name, type.code, register(type.code), is_local=True)
             elif type.sort == "pointer":
                 pointer = self.pointer(argument)
                 at = evolve(pointer.at, type="i32")
@@ -39,7 +39,7 @@ class Inlining(Declarations):
                 if is_changed(Node(parameter.cursor.semantic_parent), parameter) or at.value is None:
                     name = self.writing.local(parameter.name, "i32")
                     self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
-                    at = Code(name, "i32", "i32", named=True)
+                    at = NumberText(name, "i32", "i32", named=True)
                 bound = Pointer(span, at, pointer.to)
             elif type.sort == "record" and not is_array(type):
                 bound = self.copied(self.struct(argument), parameter.name)
@@ -122,10 +122,10 @@ class Inlining(Declarations):
         for part in (yes, no):
             with self.writing.apart() as lines, self.writing.scope(), self.uncertain():
                 made.append((self.written(part, node), lines))
-        results = [value.read() if isinstance(value, Place) else value for value, _ in made]
+        results = [value.read() if isinstance(value, NumberPlace) else value for value, _ in made]
         name = ""
-        if any(isinstance(value, Code) for value in results):
-            codes = [value for value in results if isinstance(value, Code)]
+        if any(isinstance(value, NumberText) for value in results):
+            codes = [value for value in results if isinstance(value, NumberText)]
             if len(codes) < 2:
                 refuse(node, "a function that returns a value on some paths only")
             name = self.writing.temporary(register(codes[0].type), "result")
@@ -137,7 +137,7 @@ class Inlining(Declarations):
             self.emit(header)
             self.paste(lines)
             self.writing.depth += 1
-            if isinstance(value, Code):
+            if isinstance(value, NumberText):
                 self.emit(f"{name} = {self.exactly(value).text}")
             elif not lines:
                 self.emit("pass")
@@ -145,7 +145,7 @@ class Inlining(Declarations):
         if not name:
             return None
         type = codes[0].type
-        return Code(name, type, register(type), named=True)
+        return NumberText(name, type, register(type), named=True)
 
 
 def _returns(node: Node) -> bool:

@@ -7,23 +7,23 @@ from abc import abstractmethod
 from attrs import evolve
 
 from pypoplar.codelet.cpp.cpp_types import CppType, register, split_arguments
-from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.values import (
+from pypoplar.codelet.cpp.cpp_values import (
     PRODUCT,
     SUM,
-    Code,
     Itself,
     Lambda,
-    Place,
+    NumberPlace,
+    NumberText,
     Pointer,
     Rows,
     Struct,
     Value,
-    Vector,
+    VectorName,
     literal,
     weak_in,
 )
-from pypoplar.codelet.cpp.walk_state import Walk
+from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.walk_state import CppWalk
 from pypoplar.codelet.cpp.writing import refuse
 
 ZERO = literal(0, "i32")
@@ -42,7 +42,7 @@ def is_array(type: CppType) -> bool:
     return type.value.sort == "record" and type.value.spelling.removeprefix("const ").startswith("std::array<")
 
 
-class Places(Walk):
+class CppPlaces(CppWalk):
     """What can be read and written."""
 
     def value(self, node: Node) -> Value:
@@ -93,13 +93,13 @@ class Places(Walk):
 
     # places of numbers
 
-    def place(self, node: Node) -> Place:
+    def place(self, node: Node) -> NumberPlace:
         """Where a number is that an expression names."""
         node = node.naked
         match node.kind:
             case "DECL_REF_EXPR":
                 bound = self.bound(node)
-                if isinstance(bound, Place):
+                if isinstance(bound, NumberPlace):
                     return bound
             case "MEMBER_REF_EXPR" | "MEMBER_REF":
                 return self.member_place(node)
@@ -124,7 +124,7 @@ class Places(Walk):
                 refuse(node, "a place chosen at run time: write if and else")
         refuse(node, "this has no place in device code")
 
-    def called_place(self, node: Node) -> Place:
+    def called_place(self, node: Node) -> NumberPlace:
         """The element or the field that an operator of a vector or an edge gives."""
         name = node.name
         parts = node.parts
@@ -133,7 +133,7 @@ class Places(Walk):
             if is_array(owner.type):
                 return self.element(self.pointer(owner), self.number(parts[-1]), node)
             vector = self.container(owner)
-            if isinstance(vector, Vector):
+            if isinstance(vector, VectorName):
                 return self.element(Pointer(vector.text, ZERO, vector.to), self.number(parts[-1]), node)
             refuse(node, "this is a row: index it")
         if name in ("operator*", "operator->", "operator()") or name.startswith("operator "):
@@ -143,20 +143,20 @@ class Places(Walk):
             if owner.type.value.sort == "record" and split_arguments(owner.type.value.spelling.removeprefix("const "))[0] in EDGES:
                 return self.scalar_edge(owner)
         result = self.call_value(node)
-        if isinstance(result, Place):
+        if isinstance(result, NumberPlace):
             return result
         refuse(node, "this call gives no place that could be written")
 
-    def scalar_edge(self, node: Node) -> Place:
+    def scalar_edge(self, node: Node) -> NumberPlace:
         """The number of an Input, Output or InOut that is no vector."""
         node = node.naked
         if node.kind == "MEMBER_REF_EXPR":
             field = self.book.fields.get(node.name)
             if field is not None and field.form == "scalar":
-                return Place(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
+                return NumberPlace(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
         refuse(node, "an edge of one number is used under its own name")
 
-    def element(self, pointer: Pointer, index: Code, node: Node) -> Place:
+    def element(self, pointer: Pointer, index: NumberText, node: Node) -> NumberPlace:
         """What a pointer and an index name."""
         if pointer.to.value.sort == "array":
             refuse(node, "this is an array: index it")
@@ -164,9 +164,9 @@ class Places(Walk):
         at = self.moved(pointer.at, index)
         if at.value is not None and at.value < 0:
             refuse(node, f"index {at.value} lies before the first element")
-        return Place(f"{pointer.span}[{at.text}]", type, register(type), pointer.span, at)
+        return NumberPlace(f"{pointer.span}[{at.text}]", type, register(type), pointer.span, at)
 
-    def moved(self, at: Code, by: Code, sign: str = "+") -> Code:
+    def moved(self, at: NumberText, by: NumberText, sign: str = "+") -> NumberText:
         """An index that is moved by another, modulo 2**32, as addresses are."""
         if by.type in ("i64", "u64") and by.value is None:
             by = self.converted(by, "i32", self.whole) if self.whole is not None else by
@@ -177,24 +177,24 @@ class Places(Walk):
             value = int(by.value or 0) * (1 if sign == "+" else -1)
             if value == 0:
                 return at
-            return Code(f"{at.at(SUM)} {'-' if value < 0 else '+'} {abs(value)}", "i32", at.held, SUM)
+            return NumberText(f"{at.at(SUM)} {'-' if value < 0 else '+'} {abs(value)}", "i32", at.held, SUM)
         if at.value == 0 and sign == "+":
             return evolve(by, type="i32") if by.type in ("i32", "u32") else by
         held = "u32" if "u32" in (at.held, by.held) else "i32"
-        return Code(f"{at.at(SUM)} {sign} {by.at(PRODUCT)}", "i32", held, SUM)
+        return NumberText(f"{at.at(SUM)} {sign} {by.at(PRODUCT)}", "i32", held, SUM)
 
-    def member_place(self, node: Node) -> Place:
+    def member_place(self, node: Node) -> NumberPlace:
         """A field of the vertex, or a member of a struct."""
         owner = self.owner(node)
         if isinstance(owner, Struct):
             member = owner.members.get(node.name)
-            if isinstance(member, Place):
+            if isinstance(member, NumberPlace):
                 return member
             refuse(node, f"'{node.name}' is no number")
         field = self.book.fields.get(node.name)
         if field is None or field.form != "scalar":
             refuse(node, f"'{node.name}' is no number")
-        return Place(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
+        return NumberPlace(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
 
     def owner(self, node: Node) -> Value:
         """What has the member that an expression names."""
@@ -212,32 +212,32 @@ class Places(Walk):
 
     # vectors, rows, pointers, structs
 
-    def container(self, node: Node) -> Vector | Rows:
+    def container(self, node: Node) -> VectorName | Rows:
         """One of Poplar's vectors or lists."""
         node = node.bare
         if node.kind in ("MEMBER_REF_EXPR", "MEMBER_REF"):
             owner = self.owner(node)
             field = self.book.fields.get(node.name)
             if isinstance(owner, Itself) and field is not None and field.form == "vector":
-                return Vector(f"self.{field.attribute}", field.element, node.name)
+                return VectorName(f"self.{field.attribute}", field.element, node.name)
             if isinstance(owner, Itself) and field is not None and field.form == "list":
                 return Rows(f"self.{field.attribute}", field.element)
         if node.kind == "DECL_REF_EXPR":
             bound = self.bound(node)
-            if isinstance(bound, Vector | Rows):
+            if isinstance(bound, VectorName | Rows):
                 return bound
         if node.kind == "CALL_EXPR" and node.name in ("operator[]", "operator*"):
             owner = self.container(node.parts[0])
             if isinstance(owner, Rows) and node.name == "operator[]":
-                return Vector(f"{owner.text}[{self.number(node.parts[-1]).text}]", owner.to)
+                return VectorName(f"{owner.text}[{self.number(node.parts[-1]).text}]", owner.to)
             return owner
         if node.kind in ("CALL_EXPR", "UNEXPOSED_EXPR", "CXX_STATIC_CAST_EXPR") and len(node.parts) == 1:
             return self.container(node.parts[0])  # copied: a row is a view
         refuse(node, "this vector is reached in a way that device code has not: name the field, or a row of it")
 
-    def vector_of(self, node: Node) -> Vector:
+    def vector_of(self, node: Node) -> VectorName:
         found = self.container(node)
-        if not isinstance(found, Vector):
+        if not isinstance(found, VectorName):
             refuse(node, "this is a list of rows: index it first")
         return found
 
@@ -306,16 +306,16 @@ class Places(Walk):
             refuse(node, f"a pointer to {wanted.spelling}: vectors of the hardware are not there yet; write the loop over elements")
         return inner
 
-    def scaled(self, to: CppType, index: Code) -> Code:
+    def scaled(self, to: CppType, index: NumberText) -> NumberText:
         """An index of arrays in an array as one of elements."""
         size = elements_of(to)
         if size == 1:
             return index
         if index.value is not None:
             return literal(int(index.value) * size, "i32")
-        return Code(f"{index.at(PRODUCT)} * {size}", "i32", index.held, PRODUCT)
+        return NumberText(f"{index.at(PRODUCT)} * {size}", "i32", index.held, PRODUCT)
 
-    def row_of_array(self, pointer: Pointer, index: Code) -> Pointer:
+    def row_of_array(self, pointer: Pointer, index: NumberText) -> Pointer:
         at = self.moved(pointer.at, self.scaled(pointer.to, index))
         return Pointer(pointer.span, at, pointer.to.value.to or pointer.to)
 
@@ -353,7 +353,7 @@ class Places(Walk):
             size = int(split_arguments(owner.type.value.spelling)[1][1].rstrip("u"))
             return evolve(base, at=self.moved(base.at, literal(size, "i32"))) if name == "end" else base
         vector = self.vector_of(owner)
-        length = Code(f"{self.use('len')}({vector.text})", "i32", "i32", counts=True)
+        length = NumberText(f"{self.use('len')}({vector.text})", "i32", "i32", counts=True)
         return Pointer(vector.text, length if name == "end" else ZERO, vector.to)
 
     # what other parts have
