@@ -22,6 +22,8 @@ MORE: dict[str, str] = {
     "compare": "[Continuous integration](how-to/continuous-integration.md) ends with it.",
     "cache": "[Save and load](how-to/save-and-load.md) says what is in the cache.",
     "cache clear": "",
+    "check": "[Bring your C++ codelets](cpp-codelets.md) says what is taken.",
+    "port": "[Bring your C++ codelets](cpp-codelets.md#port-them) has an example.",
 }
 """What stands behind the help of each command; a command that is not here is not in the page, and an error."""
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
+CPP_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PERCENT = re.compile(r"([0-9]{1,6}(?:\.[0-9]+)?) ?%")
 LIBRARIES = ("numpy", "llvmlite", "networkx", "attrs")
 
@@ -295,6 +296,48 @@ def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) 
     for refusal in listed.refusals:
         click.echo(f"Error: {refusal}", err=True)
     if listed.refusals:
+        sys.exit(1)
+
+
+@main.command(short_help="Say what keeps codelets in C++ from running here.")
+@click.argument("files", nargs=-1, required=True, type=CPP_FILE)
+@click.option("--flags", default="", help="As compileFlags of addCodelets: '-DX=1 -Iinclude'.")
+@click.pass_obj
+def check(show_traceback: bool, files: tuple[Path, ...], flags: str) -> None:
+    """List what FILES, in C++, have that has no form here, with its line and what to write instead; then the codelets that run.
+
+    The exit code is 1 if there is anything.
+    """
+    from pypoplar.codelet.cpp.porting import check_files  # only this command needs it
+
+    with _short_errors(show_traceback):
+        checked = check_files(files, flags)
+    click.echo(checked.text, nl=False)
+    if checked.refusals:
+        sys.exit(1)
+
+
+@main.command(short_help="Write codelets in C++ down in Python.")
+@click.argument("files", nargs=-1, required=True, type=CPP_FILE)
+@click.option("--flags", default="", help="As compileFlags of addCodelets: '-DX=1 -Iinclude'.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file; by default it is printed.")
+@click.pass_obj
+def port(show_traceback: bool, files: tuple[Path, ...], flags: str, output: Path | None) -> None:
+    """Write the codelets of FILES, in C++, as Python, which computes and costs the same.
+
+    What has no form is left as a comment and a NotImplementedError, and told on the way out, with exit code 1.
+    """
+    from pypoplar.codelet.cpp.porting import port as port_files  # only this command needs it
+
+    with _short_errors(show_traceback):
+        ported = port_files(files, flags)
+        if output is not None:
+            output.write_text(ported.text, encoding="utf-8")
+    if output is None:
+        click.echo(ported.text, nl=False)
+    for refusal in ported.refusals:
+        click.echo(f"Error: {refusal}", err=True)
+    if ported.refusals:
         sys.exit(1)
 
 

@@ -10,7 +10,7 @@ from attrs import define, field
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
 from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, as_type, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.writing import TAKEN, Writing, refuse
+from pypoplar.codelet.cpp.writing import TAKEN, Refused, Writing, refuse
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.source import FunctionSource, Meaning
 from pypoplar.codelet.language.source_text import Listing
@@ -46,6 +46,7 @@ class Codebook:
     keys: dict[int, str] = field(factory=dict)  # functions of C++ that are helper functions
     open: list[Node] = field(factory=list)  # those that are being written
     tables: dict[str, tuple[ConstantTable, CppType]] = field(factory=dict)
+    refusals: list[Refused] | None = None  # where all are wanted, those so far; else the first one is raised
     table_keys: dict[int, str | None] = field(factory=dict)
 
     # functions

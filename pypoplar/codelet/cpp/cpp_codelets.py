@@ -30,6 +30,7 @@ class CppCodelets:
     codelets: list[Codelet] = field(factory=list)
     templates: dict[str, Location] = field(factory=dict)  # by their names without arguments
     kinds: dict[str, Kind] = field(factory=dict)
+    instances: list[str] = field(factory=list)  # of templates, that the file makes itself
     refusals: list[CodeletError] = field(factory=list)
 
     def has(self, name: str) -> bool:
@@ -56,6 +57,7 @@ def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
     classes: list[CppClass] = []
     instances: dict[str, Kind] = {}
     _look(unit.root, file, found, classes, instances)
+    found.instances = list(instances)
     if instances:
         probes = (_probe(number, name, kind) for number, (name, kind) in enumerate(instances.items()))
         unit = parse(file, "\n".join(probes))
@@ -64,12 +66,10 @@ def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
         what = "no class derived from poplar::Vertex, MultiVertex or SupervisorVertex with a compute method"
         raise CodeletError(f"{file.name} has no codelets: {what}", (file.name, 1, None, None))
     for one in classes:
-        try:
+        if keep_going:
+            _keep(one, file, found)
+        else:
             found.codelets.append(_codelet(one, file))
-        except CodeletError as problem:
-            if not keep_going:
-                raise
-            found.refusals.append(problem)
     return found
 
 
@@ -113,9 +113,28 @@ def _codelet(one: CppClass, file: CppFile) -> Codelet:
     return codelet
 
 
-def _source(one: CppClass) -> CodeletSource:
+def _keep(one: CppClass, file: CppFile, found: CppCodelets) -> None:
+    """The codelet of a class, or all that keeps it from being one."""
+    refusals: list[Refused] = []
+    try:
+        _source(one, refusals)
+    except Refused as reason:
+        refusals.append(reason)
+    except RecursionError:
+        pass  # said below
+    if refusals:
+        lines = functools.partial(_line, file)
+        found.refusals += [refused(reason.node, f"{one.name}: {reason.message}", lines) for reason in refusals if reason.message]
+        return
+    try:
+        found.codelets.append(_codelet(one, file))
+    except CodeletError as problem:
+        found.refusals.append(problem)
+
+
+def _source(one: CppClass, refusals: list[Refused] | None = None) -> CodeletSource:
     fields = fields_of(one.type, one.node)
-    book = Codebook(fields, one.name)
+    book = Codebook(fields, one.name, refusals=refusals)
     compute = one.node
     if compute.kind != "CXX_METHOD":
         found = [Node(child) for child in compute.cursor.get_children() if child.spelling == "compute"]

@@ -10,6 +10,7 @@ from pypoplar.codelet.cpp.cpp_types import CppType, register, split_arguments
 from pypoplar.codelet.cpp.cpp_values import (
     PRODUCT,
     SUM,
+    Broken,
     Itself,
     Lambda,
     NumberPlace,
@@ -69,7 +70,10 @@ class CppPlaces(CppWalk):
             return self.this_value(node)
         declared = node.referenced
         if declared is not None and declared.key in self.bindings:
-            return self.bindings[declared.key]
+            found = self.bindings[declared.key]
+            if isinstance(found, Broken):
+                refuse(node, "")  # its declaration has been refused
+            return found
         if node.kind == "LAMBDA_EXPR":
             return Lambda(node)
         if declared is not None and declared.kind == "VAR_DECL":

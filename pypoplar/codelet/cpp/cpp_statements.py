@@ -6,9 +6,9 @@ from abc import abstractmethod
 
 from pypoplar.codelet.cpp.cpp_inlining import CppInlining
 from pypoplar.codelet.cpp.cpp_types import BITS
-from pypoplar.codelet.cpp.cpp_values import NumberPlace, NumberText, literal
+from pypoplar.codelet.cpp.cpp_values import Broken, NumberPlace, NumberText, literal
 from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp.writing import Refused, refuse
 
 _LEAVING = {
     "GOTO_STMT": "goto: write loops, break and functions", "CXX_TRY_STMT": "try: device code has no exceptions",
@@ -26,6 +26,27 @@ class CppStatements(CppInlining):
                 self.statement(statement)
 
     def statement(self, node: Node) -> None:
+        """Write a statement. Where all refusals are wanted, one that has no form is left out, and what it declares, too."""
+        if self.book.refusals is None:
+            self.written_statement(node)
+            return
+        writing = self.writing
+        depth, place, lines, active = writing.depth, writing.place, writing.lines, set(writing.active)
+        whole, this, function = self.whole, self.this, self.function
+        lengths = len(self.switches), len(self.continues), len(self.results)
+        try:
+            self.written_statement(node)
+        except Refused as reason:
+            if reason.message:
+                self.book.refusals.append(reason)
+            writing.depth, writing.place, writing.lines, writing.active = depth, place, lines, active
+            self.whole, self.this, self.function, self.after = whole, this, function, []
+            del self.switches[lengths[0] :], self.continues[lengths[1] :], self.results[lengths[2] :]
+            for one in node.walk():
+                if one.kind == "VAR_DECL" and one.key not in self.bindings:
+                    self.bindings[one.key] = Broken()
+
+    def written_statement(self, node: Node) -> None:
         with self.at(node):
             match node.kind:
                 case "COMPOUND_STMT":

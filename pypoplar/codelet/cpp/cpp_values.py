@@ -103,7 +103,12 @@ class Itself:
     """The vertex: ``*this``."""
 
 
-Value = Union[NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, Lambda, Itself]
+@frozen
+class Broken:
+    """What a declaration would be that has no form."""
+
+
+Value = Union[Broken, NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, Lambda, Itself]
 
 
 def literal(value: int | float | bool, code: str) -> NumberText:
