@@ -64,3 +64,15 @@ def _is_read(member: Node, within: Node) -> bool:
             if child.kind == "MEMBER_REF_EXPR"
         }
     return (member.line, member.column, member.name) in reads
+
+
+def ends(node: Node) -> bool:
+    """Whether a statement returns on every path."""
+    if node.kind == "RETURN_STMT":
+        return True
+    if node.kind == "COMPOUND_STMT":
+        return any(ends(child) for child in node.children)
+    if node.kind == "IF_STMT":
+        children = [child for child in node.children if not child.kind.endswith("_REF")]
+        return len(children) >= 3 and ends(children[-1]) and ends(children[-2])
+    return False

@@ -124,7 +124,7 @@ def _bases(declared: Any) -> Iterator[Any]:
 def _field(node: Node) -> CppField:
     type = node.type
     if type.sort == "record":
-        base, _ = split_arguments(type.spelling)
+        base, _ = split_arguments(type.spelling.removeprefix("const "))
         if base in _ACCESS:
             return _edge(node, _ACCESS[base], type)
         if base == "poplar::Vector":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from pypoplar.codelet.cpp.changes import ends
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
 from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, as_type, literal
 from pypoplar.codelet.cpp.tree import Node
@@ -108,9 +109,10 @@ class Codebook:
         for child in function.children:
             if child.kind == "PARM_DECL":
                 words += bind(walk, child, worker=name == "compute")
-        arrays = len(writing.lines)
         walk.body(body)
-        del arrays
+        if name != "compute" and not ends(body) and type_of(function.cursor.result_type).sort != "void":
+            walk.emit(f"{writing.use('ipu.check')}(False, {f'{function.name} ends without a value'!r})")
+            walk.emit(f"return {walk.typed(literal(0, self.result_of(function))).text}")
         self.open.pop()
         text, places = writing.text(f"def {name}({', '.join(words)}):")
         return FunctionSource(name, Listing(function.file, function.line, text, places), writing.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.changes import is_changed
+from pypoplar.codelet.cpp.changes import ends, is_changed
 from pypoplar.codelet.cpp.cpp_places import is_array, is_container
 from pypoplar.codelet.cpp.cpp_types import register, type_of
 from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Value
@@ -112,9 +112,9 @@ class CppInlining(Declarations):
         """``if (c) return a; rest``."""
         condition, then, orelse = self.parts_of_if(statement)
         yes, no = [then], [*([orelse] if orelse is not None else [])]
-        if not _ends(then):
+        if not ends(then):
             yes += rest
-        if orelse is None or not _ends(orelse):
+        if orelse is None or not ends(orelse):
             no += rest
         if condition.value is not None:
             return self.written(yes if condition.value else no, node)
@@ -152,15 +152,3 @@ def _returns(node: Node) -> bool:
     if node.kind == "LAMBDA_EXPR":
         return False
     return node.kind == "RETURN_STMT" or any(_returns(child) for child in node.children)
-
-
-def _ends(node: Node) -> bool:
-    """Whether a statement returns on every path."""
-    if node.kind == "RETURN_STMT":
-        return True
-    if node.kind == "COMPOUND_STMT":
-        return any(_ends(child) for child in node.children)
-    if node.kind == "IF_STMT":
-        children = [child for child in node.children if not child.kind.endswith("_REF")]
-        return len(children) >= 3 and _ends(children[-1]) and _ends(children[-2])
-    return False

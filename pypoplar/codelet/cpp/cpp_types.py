@@ -6,6 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pypoplar.codelet.cpp.clang_library import clang as library
+
 SCALARS = {
     3: "bool",
     4: "u8",
@@ -95,10 +97,15 @@ def type_of(clang: Any) -> CppType:
         return CppType("pointer" if kind == _POINTER else "reference", to=type_of(canonical.get_pointee()), spelling=spelling)
     if kind in (_ARRAY, _VECTOR):
         sort = "array" if kind == _ARRAY else "vector"
-        return CppType(sort, to=type_of(canonical.element_type), count=canonical.element_count, spelling=spelling)
+        return CppType(sort, to=type_of(_element_of(canonical)), count=canonical.element_count, spelling=spelling)
     if kind == _RECORD:
         return CppType("record", spelling=canonical.spelling, clang=canonical)
     return CppType("void" if kind == _VOID else "other", spelling=spelling)
+
+
+def _element_of(clang: Any) -> Any:
+    """The type of the elements of an array; the binding's own does not know of _Float16."""
+    return library().functions.clang_getElementType(clang)
 
 
 def register(code: str) -> str:

@@ -88,7 +88,7 @@ def test_instances_that_differ_in_their_type_alone_are_one_generic_class(tmp_pat
     assert "T = TypeVar('T', FLOAT, INT)" in told.stdout.replace('"', "'")
     assert "class Copy(Vertex, Generic[T]):\n    x: Input[Vector[T]]\n    y: Output[Vector[T]]\n    n: INT\n" in told.stdout
     copy = module_from(told.stdout)["Copy"]
-    from pypoplar import INT  # noqa: PLC0415
+    from pypoplar import INT
 
     x = np.arange(4, dtype=np.int32)
     assert run(copy[INT], x=x, y=np.zeros(4, np.int32), n=np.int32(3))["y"] == [0, 1, 2, 0]

@@ -1,8 +1,10 @@
 // What codelets of Poplar include, declared for pypoplar: names and meanings are Poplar's, the text is ours.
 #pragma once
 #include <poplar/VectorTypes.hpp>
-#include <stddef.h>
-#include <stdint.h>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #define CTXT_WORKERS 6
 
@@ -73,14 +75,14 @@ template <class T> struct InOut : EdgeOf {
   template <class T, unsigned Alignment, bool Interleaved>                                       \
   struct EDGE<Vector<T, VectorLayout::ONE_PTR, Alignment, Interleaved>> : EdgeOf {               \
     using value_type = T;                                                                        \
-    ELEMENT &operator[](unsigned index) const;                                                   \
+    template <class I> ELEMENT &operator[](I index) const;                                       \
     ELEMENT *begin() const;                                                                      \
     operator ELEMENT *() const;                                                                  \
   };                                                                                             \
   template <class T, unsigned Alignment, bool Interleaved>                                       \
   struct EDGE<Vector<T, VectorLayout::COMPACT_PTR, Alignment, Interleaved>> : EdgeOf {           \
     using value_type = T;                                                                        \
-    ELEMENT &operator[](unsigned index) const;                                                   \
+    template <class I> ELEMENT &operator[](I index) const;                                       \
     ELEMENT *begin() const;                                                                      \
     operator ELEMENT *() const;                                                                  \
   };                                                                                             \
