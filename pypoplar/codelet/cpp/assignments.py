@@ -8,7 +8,7 @@ from attrs import evolve
 
 from pypoplar.codelet.cpp.cpp_places import CppPlaces
 from pypoplar.codelet.cpp.cpp_types import BITS, FLOATS, register, usual
-from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, literal
+from pypoplar.codelet.cpp.cpp_values import ALONE, SUM, NumberPlace, NumberText, Pointer, literal
 from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import refuse
@@ -102,7 +102,8 @@ class Assignments(CppPlaces):
             return self.stored(code, place.type, node)
         code = self.converted(code, place.type, node)
         if code.value is not None:
-            return self.constant(code.value, place.type).text
+            constant = self.constant(code.value, place.type)
+            return constant.text if place.held in ALONE or place.text in self.writing.noted else self.typed(constant).text
         if place.held in ("i32", "u32") and place.type in ("i32", "u32"):
             return self.exactly(code).text if code.held != place.held else code.text
         return self.settled(code).text

@@ -15,7 +15,15 @@ from pypoplar.codelet.ir.terms import Access, Form, Kind
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.types import BY_NAME
 
-_KINDS: dict[str, Kind] = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
+_KINDS: dict[str, Kind] = {
+    "poplar::SupervisorVertexIf<true>": "supervisor",
+    "poplar::SupervisorVertexIf<false>": "vertex",
+    "poplar::MultiVertexIf<true>": "multi",
+    "poplar::MultiVertexIf<false>": "vertex",
+    "poplar::Vertex": "vertex",
+    "poplar::MultiVertex": "multi",
+    "poplar::SupervisorVertex": "supervisor",
+}
 _ACCESS: dict[str, Access] = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
 _LISTS = ("poplar::VectorList",)
 

@@ -86,6 +86,10 @@ class Codebook:
         """Whether a function is one that device code cannot call as a helper function."""
         return function.kind == "LAMBDA_EXPR"
 
+    def is_written(self, function: Node) -> bool:
+        """Whether a function has been written as a helper function, or is being written."""
+        return function.key in self.keys and any(one.key == function.key for one in self.open)
+
     def result_of(self, function: Node) -> str:
         type = type_of(function.cursor.result_type)
         if type.value.sort != "number":

@@ -260,6 +260,12 @@ class CppCalls(CppExpressions):
         if len(arguments) < len(parameters):
             refuse(node, f"'{function.name}' is called with its default arguments: write them out")
         simple = all(_is_simple(parameter) for parameter in parameters) and _is_plain(function.cursor.result_type)
+        pointers = [
+            argument for argument, parameter in zip(arguments, parameters, strict=False) if parameter.type.sort == "pointer"
+        ]
+        if len(pointers) > 1 and simple and not self.book.is_written(function):
+            spans = [self.pointer(argument).span for argument in pointers if not argument.changes]
+            simple = len(set(spans)) == len(pointers)  # what points into one vector is compared and subtracted
         if simple and not isinstance(this, Struct) and not self.book.is_open(function):
             return self.helper_call(node, function, parameters, arguments, this)
         return self.inlined(node, function, parameters, arguments, this)

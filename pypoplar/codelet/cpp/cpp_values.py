@@ -13,6 +13,8 @@ from pypoplar.codelet.cpp.cpp_types import BITS, CppType, register, wrapped
 # How tightly Python's operators bind, from loose to tight.
 CHOICE, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(13)
 WEAK = ("int", "float")
+ALONE = ("i32", "f32", "bool")
+"""The types that Python's front end gives to literals alone."""
 
 
 @frozen

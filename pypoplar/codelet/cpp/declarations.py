@@ -7,7 +7,7 @@ from attrs import evolve
 from pypoplar.codelet.cpp.changes import is_changed
 from pypoplar.codelet.cpp.cpp_places import ZERO, elements_of, is_array, is_container
 from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
-from pypoplar.codelet.cpp.cpp_values import Lambda, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, literal
+from pypoplar.codelet.cpp.cpp_values import ALONE, Lambda, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, literal
 from pypoplar.codelet.cpp.declarations_of import element_of, initial_of, is_place
 from pypoplar.codelet.cpp.structs import Structs
 from pypoplar.codelet.cpp.tree import Node
@@ -77,6 +77,7 @@ class Declarations(Structs):
         held = register(type)
         if initial is None:
             name = self.writing.local(node.name, held)
+            self.writing.noted.add(name)
             self.emit(f"{name}: {self.use(NAMES[held])}")
         else:
             code = self.converted(self.source_of(initial, type), type, node)
@@ -95,6 +96,10 @@ class Declarations(Structs):
                 code = self.exactly(code)
             code = self.settled(code)
             alone = code.held
+        if held not in ALONE:  # a literal would make it another
+            alone = ""
+        if alone != held:
+            self.writing.noted.add(name)
         note = "" if alone == held else f": {self.use(NAMES[held])}"
         return f"{name}{note} = {code.text}"
 

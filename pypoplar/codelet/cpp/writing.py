@@ -72,6 +72,7 @@ class Writing:
     depth: int = 1
     place: int = 1
     arrays: list[str] = field(factory=list)
+    noted: set[str] = field(factory=set)  # locals whose type is said
 
     def reserve(self, text: str) -> None:
         """A scratch array, which is declared before everything else."""

@@ -130,6 +130,11 @@ struct MultiVertex : VertexBase {
 };
 struct SupervisorVertex : VertexBase {};
 
+template <bool Condition> struct SupervisorVertexIf : Vertex {};
+template <> struct SupervisorVertexIf<true> : SupervisorVertex {};
+template <bool Condition> struct MultiVertexIf : Vertex {};
+template <> struct MultiVertexIf<true> : MultiVertex {};
+
 template <class T> using ReadOnly = const T;
 
 } // namespace poplar
