@@ -32,6 +32,7 @@ class CppCodelets:
     kinds: dict[str, Kind] = field(factory=dict)
     instances: list[str] = field(factory=list)  # of templates, that the file makes itself
     refusals: list[CodeletError] = field(factory=list)
+    headers: tuple[str, ...] = ()  # files that were read, but for ours
 
     def has(self, name: str) -> bool:
         """Whether a name is of a template here."""
@@ -53,7 +54,7 @@ class CppCodelets:
 def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
     """The codelets of a file: of each class, and of each instance that the file itself makes of a template."""
     unit = parse(file)
-    found = CppCodelets(file)
+    found = CppCodelets(file, headers=unit.headers)
     classes: list[CppClass] = []
     instances: dict[str, Kind] = {}
     _look(unit.root, file, found, classes, instances)

@@ -102,7 +102,8 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
     if errors:
         searched = [directory, *(flag[2:] for flag in flags if flag.startswith("-I") and len(flag) > 2)]
         raise CodeletCompileError("\n".join(_shown(one, file, searched) for one in errors))
-    return TranslationUnit(file, unit.cursor, tuple(sorted({str(one.include.name) for one in unit.get_includes()})))
+    included = {str(one.include.name) for one in unit.get_includes()}
+    return TranslationUnit(file, unit.cursor, tuple(sorted(name for name in included if not name.startswith(str(HEADERS)))))
 
 
 def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:

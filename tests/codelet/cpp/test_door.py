@@ -22,6 +22,9 @@ from pypoplar import (
     Target,
     UnknownVertexType,
 )
+from pypoplar.codelet.cpp import door
+from pypoplar.codelet.cpp.door import cpp_codelets
+from pypoplar.codelet.language.cpp_source import CppSource
 
 SCALE = """\
 #include <poplar/Vertex.hpp>
@@ -185,15 +188,22 @@ def test_a_header_that_changes_is_read_anew(graph, tmp_path):
     header, file = tmp_path / "n.hpp", tmp_path / "scale.cpp"
     file.write_text('#include "n.hpp"\n' + SCALE.replace("* factor + 1.0f", "* N"))
     results = []
-    for n in (2, 3):
+    for n in (2, 3, 3):
         header.write_text(f"constexpr float N = {n};\n")
-        from pypoplar.codelet.cpp.cpp_codelets import codelets_of
-        from pypoplar.codelet.cpp.translation_unit import read_file
-
-        (found,) = codelets_of(read_file(file, ())).codelets
+        (found,) = cpp_codelets(CppSource(file, "", "")).codelets
         values = {"in": np.ones(3, np.float32), "out": np.zeros(3, np.float32), "factor": np.float32(0)}
         results.append(run(found, **values)["out"])
-    assert results == [[2.0] * 3, [3.0] * 3]
+    assert results == [[2.0] * 3, [3.0] * 3, [3.0] * 3]
+
+
+def test_what_was_translated_once_is_kept(tmp_path, monkeypatch):
+    file = tmp_path / "power.cpp"
+    file.write_text(TEMPLATE.replace("namespace ns", "namespace kept"))
+    first = cpp_codelets(CppSource(file, "", "-DX"))
+    monkeypatch.setattr(door, "codelets_of", lambda file: pytest.fail("it is translated again"))
+    again = cpp_codelets(CppSource(file, "", "-DX"))
+    assert again == first
+    assert again.instance("kept::Power<int,2>") is not None
 
 
 def test_a_text_that_includes_itself_is_an_error(graph, tmp_path):

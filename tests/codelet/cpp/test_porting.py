@@ -11,7 +11,9 @@ pytest.importorskip("clang")
 from codelet_rig import module_from, run
 from cpp_programs import codelets
 
+from pypoplar import INT, Graph, Target
 from pypoplar.cli import main
+from pypoplar.codelet.registry import collect
 
 HEAD = "#include <poplar/Vertex.hpp>\nusing namespace poplar;\n"
 TEXT = """
