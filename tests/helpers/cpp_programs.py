@@ -223,13 +223,13 @@ class Drawn:
 FIELDS = "".join(f"InOut<Vector<{type}>> {type}s;\n" for type in TYPES)
 
 
-def native(body: str, values: dict[str, Any]) -> dict[str, Any]:
+def native(body: str, values: dict[str, Any], before: str = "") -> dict[str, Any]:
     """What the machine's own compiler makes of a body."""
     assert COMPILER is not None
     parameters = ", ".join(f"{type} *{type}s" for type in TYPES)
     with tempfile.TemporaryDirectory() as directory:
         source, library = Path(directory) / "body.cpp", Path(directory) / "body.so"
-        source.write_text(f'#include <cstdint>\nextern "C" bool body({parameters}) {{\n{body}\nreturn true;\n}}\n')
+        source.write_text(f'#include <cstdint>\n{before}\nextern "C" bool body({parameters}) {{\n{body}\nreturn true;\n}}\n')
         done = subprocess.run([COMPILER, *FLAGS, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr}\n{body}"
         arrays = {name: np.array(value) for name, value in values.items()}
@@ -237,11 +237,11 @@ def native(body: str, values: dict[str, Any]) -> dict[str, Any]:
     return arrays
 
 
-def compare(body: str, values: dict[str, Any]) -> None:
+def compare(body: str, values: dict[str, Any], before: str = "") -> None:
     """A body gives the same by both."""
-    ran = run(codelet(body, FIELDS, "#include <cstdint>"), **values)
+    ran = run(codelet(body, FIELDS, f"#include <cstdint>\n{before}"), **values)
     assert ran.fault is None, (ran.fault, body)
-    for name, expected in native(body, values).items():
+    for name, expected in native(body, values, before).items():
         assert np.array_equal(ran.fields[name], expected, equal_nan=expected.dtype == np.float32), (
             name,
             ran.fields[name],

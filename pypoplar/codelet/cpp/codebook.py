@@ -114,7 +114,8 @@ class Codebook:
             if child.kind == "PARM_DECL":
                 words += bind(walk, child, worker=name == "compute")
         walk.body(body)
-        if name != "compute" and not ends(body) and type_of(function.cursor.result_type).sort != "void":
+        gives = name != "compute" and type_of(function.cursor.result_type).sort != "void"
+        if gives and not ends(body) and not (writing.lines and writing.lines[-1].depth == 1 and writing.lines[-1].text.startswith("return ")):
             walk.emit(f"{writing.use('ipu.check')}(False, {f'{function.name} ends without a value'!r})")
             walk.emit(f"return {walk.typed(literal(0, self.result_of(function))).text}")
         self.open.pop()

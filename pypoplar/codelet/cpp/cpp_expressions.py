@@ -78,6 +78,8 @@ class CppExpressions(Assignments):
                 return self.choice(node)
             case "CALL_EXPR":
                 return self.called_number(node)
+            case "DECL_REF_EXPR" if isinstance(found := self.bound(node), NumberText):
+                return found  # a parameter that is a constant here
             case kind if kind in _PLACES:
                 return self.place(node).read()
             case kind if kind in _CASTS and parts:

@@ -63,9 +63,12 @@ class CppInlining(Declarations):
         self.whole = None
         self.function = function
         self.results.append(function.key)
+        written = len(self.writing.lines)
         result = self.written(list(body.children), node)
         self.results.pop()
         self.this, self.whole, self.function = before, whole, outer
+        if isinstance(result, NumberText) and len(self.writing.lines) > written and _has_other_calls(whole):
+            return self.kept(result)  # another call may change what it is made of
         return result
 
     def written(self, statements: list[Node], node: Node) -> Value | None:
@@ -152,3 +155,10 @@ def _returns(node: Node) -> bool:
     if node.kind == "LAMBDA_EXPR":
         return False
     return node.kind == "RETURN_STMT" or any(_returns(child) for child in node.children)
+
+
+def _has_other_calls(whole: Node | None) -> bool:
+    """Whether an expression may call more than one function, or is not known as a whole."""
+    if whole is None:
+        return True
+    return sum(node.kind == "CALL_EXPR" and not node.name.startswith("operator") for node in whole.walk()) > 1

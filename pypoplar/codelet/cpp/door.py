@@ -1,4 +1,4 @@
-"""Where `Graph.addCodelets` comes in: a file or a text in C++, translated once and kept by the content of all that was read for it."""
+"""Where `Graph.addCodelets` comes in: a file or a text in C++, translated once and kept by all that was read for it."""
 
 from __future__ import annotations
 
