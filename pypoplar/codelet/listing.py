@@ -18,6 +18,7 @@ from pypoplar.codelet.cost.pricing import unpriced
 from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.codelet_file import module_of_file
+from pypoplar.codelet.language.cpp_source import CppSource, told_apart
 from pypoplar.codelet.language.declaration import base_name
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.registry import CodeletRegistry, Template, codelet_classes, collect
@@ -78,7 +79,11 @@ def listing_of_file(file: Path, name: str | None, target: Target | Device | str)
     machine, registry = _target(target), CodeletRegistry()
     refused: dict[str, PoplarError] = {}
     templates: list[Template] = []
-    for cls in codelet_classes(module_of_file(file)):
+    sources = told_apart([file], "")
+    in_cpp = isinstance(sources[0], CppSource)
+    if in_cpp:
+        registry.add(collect(sources))
+    for cls in () if in_cpp else codelet_classes(module_of_file(file)):
         try:
             codelets = collect(cls)
             registry.add(codelets)

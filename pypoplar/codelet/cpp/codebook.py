@@ -115,7 +115,11 @@ class Codebook:
                 words += bind(walk, child, worker=name == "compute")
         walk.body(body)
         gives = name != "compute" and type_of(function.cursor.result_type).sort != "void"
-        if gives and not ends(body) and not (writing.lines and writing.lines[-1].depth == 1 and writing.lines[-1].text.startswith("return ")):
+        if (
+            gives
+            and not ends(body)
+            and not (writing.lines and writing.lines[-1].depth == 1 and writing.lines[-1].text.startswith("return "))
+        ):
             walk.emit(f"{writing.use('ipu.check')}(False, {f'{function.name} ends without a value'!r})")
             walk.emit(f"return {walk.typed(literal(0, self.result_of(function))).text}")
         self.open.pop()

@@ -1,9 +1,12 @@
 """`Graph.addCodelets` takes C++: files and texts, names, flags, templates, headers of the user's."""
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("clang")
 
@@ -22,7 +25,8 @@ from pypoplar import (
     Target,
     UnknownVertexType,
 )
-from pypoplar.codelet.cpp import door
+from pypoplar.cli import main
+from pypoplar.codelet.cpp import clang_library, door
 from pypoplar.codelet.cpp.door import cpp_codelets
 from pypoplar.codelet.language.cpp_source import CppSource
 
@@ -233,3 +237,26 @@ def test_fields_have_the_form_that_they_have_in_python():
         ("g", "input", "scalar", "UNSIGNED_LONGLONG", 0),
     ]  # fmt: skip
     assert FLOAT.__name__ == "FLOAT"
+
+
+def test_the_listing_of_a_file_in_cpp_shows_its_lines(tmp_path):
+    file = tmp_path / "scale.cpp"
+    file.write_text(SCALE)
+    told = CliRunner().invoke(main, ["listing", str(file), "Scale"])
+    assert told.exit_code == 0, told.output
+    assert "12 out[i] = in[i] * factor + 1.0f;" in told.stdout
+
+
+def test_without_libclang_the_message_says_how_it_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "clang", None)
+    clang_library.clang.cache_clear()
+    with pytest.raises(MissingFeature, match=r"need libclang: pip install -e '\.\[cpp\]'"):
+        codelet("")
+    monkeypatch.undo()
+    clang_library.clang.cache_clear()
+
+
+def test_importing_pypoplar_loads_nothing_of_it():
+    code = "import sys, pypoplar; pypoplar.Graph; print([name for name in sys.modules if 'clang' in name or 'codelet.cpp' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
