@@ -34,6 +34,7 @@ ROWS = (
     "many_ipus",
     "replicas",
     "startup",
+    "cpp_codelets",
     "memory",
     "profiling",
     "page",

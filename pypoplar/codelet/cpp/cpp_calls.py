@@ -23,6 +23,7 @@ from pypoplar.codelet.cpp.cpp_values import (
     VectorName,
     literal,
 )
+from pypoplar.codelet.cpp.declarations_of import initial_of
 from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import is_function, refuse
@@ -257,8 +258,11 @@ class CppCalls(CppExpressions):
     def own_function(self, node: Node, function: Node, arguments: list[Node], this: Value | None) -> Value | None:
         """A call of a function whose body is known: a helper function of Python, or its body written here."""
         parameters = [child for child in function.children if child.kind == "PARM_DECL"]
-        if len(arguments) < len(parameters):
-            refuse(node, f"'{function.name}' is called with its default arguments: write them out")
+        for parameter in parameters[len(arguments) :]:
+            default = initial_of(parameter)
+            if default is None:
+                refuse(node, f"'{function.name}' is called with a default argument that is not known here: write it out")
+            arguments = [*arguments, default]
         simple = all(_is_simple(parameter) for parameter in parameters) and _is_plain(function.cursor.result_type)
         pointers = [
             argument for argument, parameter in zip(arguments, parameters, strict=False) if parameter.type.sort == "pointer"

@@ -138,6 +138,11 @@ TWINS = {
         "switch (n) { case 6: y[0] = 1; break; case 7: case 8: y[0] = 2; break; default: y[0] = 3; }",
         "choice = self.n\nif choice == 6:\n self.y[0] = 1\nelif choice == 7 or choice == 8:\n self.y[0] = 2\nelse:\n self.y[0] = 3",
     ),
+    "defaults": (
+        TWO,
+        "y[0] = scaled(x[0]); y[1] = scaled(x[1], 3);",
+        "y0 = self.x[0] * 2.0\nself.y[0] = y0\nself.y[1] = self.x[1] * 3.0",
+    ),
     "double that is float": (
         TWO,
         "for (unsigned i = 0; i < x.size(); ++i) y[i] = x[i] * 0.5;",
@@ -153,7 +158,9 @@ def _prices(codelet):
 @pytest.mark.parametrize("name", TWINS)
 def test_a_codelet_and_its_twin_compute_and_cost_the_same(name):
     (in_cpp, in_python, values), body, twin = TWINS[name]
-    ours = codelet(body, in_cpp, "#include <cmath>\n#include <algorithm>")
+    ours = codelet(
+        body, in_cpp, "#include <cmath>\n#include <algorithm>\nstatic float scaled(float v, float k = 2) { return v * k; }"
+    )
     twin = textwrap.dedent(twin).replace("\n ", "\n    ").replace("\n     ", "\n        ")
     theirs = vertex(twin + "\nreturn True", fields=in_python)
     first, second = run(ours, **values), run(theirs, **values)
