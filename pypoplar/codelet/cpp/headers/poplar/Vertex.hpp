@@ -3,6 +3,8 @@
 #include <poplar/VectorTypes.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <ipu_intrinsics>
 #include <type_traits>
 #include <utility>
 
