@@ -159,8 +159,6 @@ class CppCalls(CppExpressions):
         if name in ("memset", "memcpy"):
             self.memory_call(node, name, arguments)
             return None
-        if name == "__builtin_bit_cast":
-            refuse(node, "write the cast of the bits as __builtin_bit_cast(T, x)")
         if name in _READINGS:
             python, type = _READINGS[name]
             return self.kept(NumberText(f"{self.use(python)}()", type, type))

@@ -11,11 +11,13 @@ from attrs import define, field
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name
 from pypoplar.codelet.cpp.codebook import Codebook
+from pypoplar.codelet.cpp.cpp_types import type_of
 from pypoplar.codelet.cpp.translation_unit import CppFile, TranslationUnit, parse
 from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import Refused, refused
 from pypoplar.codelet.ir.terms import Kind, Location
-from pypoplar.codelet.language.declaration import split_name
+from pypoplar.codelet.language.constraints import demanded_apart
+from pypoplar.codelet.language.declaration import Field, split_name
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import CodeletCompileError, CodeletError, UnknownVertexType
 
@@ -143,15 +145,53 @@ def _source(one: CppClass, refusals: list[Refused] | None = None) -> CodeletSour
         if definition is None:
             raise Refused(compute, "it has no compute with a body: write bool compute() { ... return true; }")
         compute = Node(definition)
+    _check_compute(compute, one.kind)
     book.compute(compute, [])
+    declared = tuple(field.field() for field in fields.values())
     return CodeletSource(
         one.name,
         one.kind,
-        tuple(field.field() for field in fields.values()),
+        declared,
         tuple(function for function in book.functions if function is not None),
         {},
         tuple(table for table, _ in book.tables.values()),
+        distinct=_distinct(one, compute, declared),
     )
+
+
+def _check_compute(compute: Node, kind: Kind) -> None:
+    """Refuse a compute of another form than its kind of vertex has."""
+    parameters = [child for child in compute.children if child.kind == "PARM_DECL"]
+    if kind == "multi" and (len(parameters) != 1 or parameters[0].type.sort != "number"):
+        raise Refused(compute, "compute of a MultiVertex takes the number of the worker: write bool compute(unsigned worker)")
+    if kind != "multi" and parameters:
+        raise Refused(compute, "compute of this kind of vertex takes nothing: write bool compute()")
+    result = type_of(compute.cursor.result_type)
+    if result.sort != "void" and result.code != "bool":
+        raise Refused(compute, f"compute gives a bool, or nothing, not {result.spelling}: write bool compute()")
+
+
+def _distinct(one: CppClass, compute: Node, fields: tuple[Field, ...]) -> tuple[tuple[str, str], ...]:
+    """The fields that ``[[poplar::constraint("elem(*x) != elem(*y)")]]`` of the class keeps apart."""
+    declared = one.type.get_declaration()
+    cursor = _template(declared) or declared
+    tokens = []
+    for token in cursor.get_tokens():
+        if token.spelling == "{":
+            break
+        tokens.append(token.spelling)
+    pairs: list[tuple[str, str]] = []
+    if "constraint" in tokens:
+        texts = [token for token in tokens[tokens.index("constraint") :] if token.startswith('"')]
+        for text in texts:
+            try:
+                pairs += demanded_apart(text.strip('"'), fields)
+            except ValueError as reason:
+                raise Refused(Node(cursor), f"constraint {text}: {reason}") from None
+        if not texts:
+            raise Refused(Node(cursor), 'a constraint is a text: [[poplar::constraint("elem(*x) != elem(*y)")]]')
+    names = [field.name for field in fields]
+    return tuple(sorted(set(pairs), key=lambda pair: (names.index(pair[0]), names.index(pair[1]))))
 
 
 def _line(file: CppFile, name: str, number: int) -> str:

@@ -58,6 +58,8 @@ class CppExpressions(Assignments):
 
     def number(self, node: Node) -> NumberText:  # noqa: C901, PLR0911, PLR0912 - an arm for each kind of expression
         type = node.type.value
+        if node.kind == "BUILTIN_BIT_CAST_EXPR":
+            refuse(node, "the bits of a number as another type have no form here yet")
         if type.sort != "number":
             refuse(node, f"expected a number, got {type.spelling or 'nothing'}")
         value = node.constant
@@ -87,7 +89,7 @@ class CppExpressions(Assignments):
             case "INIT_LIST_EXPR":
                 return self.number(parts[0]) if parts else self.constant(0, type.code)
             case "CXX_REINTERPRET_CAST_EXPR":
-                refuse(node, "the bits of a number as another type: write __builtin_bit_cast(T, x)")
+                refuse(node, "the bits of a number as another type have no form here yet")
             case "CXX_NEW_EXPR":
                 refuse(node, "new: the device has no heap; declare an array, float work[16];")
             case "CXX_THROW_EXPR":

@@ -123,7 +123,10 @@ class CppPlaces(CppWalk):
             case "CXX_STATIC_CAST_EXPR" | "CXX_CONST_CAST_EXPR" | "CSTYLE_CAST_EXPR" | "CXX_FUNCTIONAL_CAST_EXPR":
                 return self.place(node.parts[-1])
             case "CXX_REINTERPRET_CAST_EXPR":
-                refuse(node, "a reference to the same bytes as another type: take the bits of a number by __builtin_bit_cast")
+                refuse(
+                    node,
+                    "a reference to the same bytes as another type: the bits of a number as another type have no form here yet",
+                )
             case "CONDITIONAL_OPERATOR":
                 refuse(node, "a place chosen at run time: write if and else")
         refuse(node, "this has no place in device code")

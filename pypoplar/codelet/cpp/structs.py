@@ -173,7 +173,7 @@ def _fields(type: CppType, node: Node) -> list[object]:
         refuse(node, f"{type.spelling} has no members that are known")
     declared = type.clang.get_declaration()
     if declared.kind.name == "UNION_DECL":
-        refuse(node, "a union: take the bits of a number by __builtin_bit_cast(T, x)")
+        refuse(node, "a union: the bits of a number as another type have no form here yet")
     return list(type.clang.get_fields())
 
 

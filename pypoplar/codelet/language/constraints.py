@@ -45,6 +45,15 @@ def distinct_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[tuple[s
     return tuple((fields[first].name, fields[second].name) for first, second in sorted(pairs))
 
 
+def demanded_apart(text: str, fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """The pairs of fields that a constraint demands to be apart, by name; `ValueError` says what is wrong with it."""
+    try:
+        pairs = [_pair(part, fields) for part in text.split("&&")]
+    except _NoDemand as reason:
+        raise ValueError(str(reason)) from None
+    return [(fields[first].name, fields[second].name) for first, second in pairs]
+
+
 def constraint_of(first: Field, second: Field) -> str:
     """The constraint that keeps two fields apart, as it is written."""
     return f"elem({_STARS[first.form]}{first.name}) != elem({_STARS[second.form]}{second.name})"

@@ -1,5 +1,6 @@
 """`Graph.addCodelets` takes C++: files and texts, names, flags, templates, headers of the user's."""
 
+# ruff: noqa: E501 - lines of C++ as they are
 import io
 import subprocess
 import sys
@@ -260,3 +261,23 @@ def test_importing_pypoplar_loads_nothing_of_it():
     code = "import sys, pypoplar; pypoplar.Graph; print([name for name in sys.modules if 'clang' in name or 'codelet.cpp' in name])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_constraint_of_the_class_keeps_fields_apart():
+    text = 'class [[poplar::constraint("elem(*x) != elem(*y)")]] A : public Vertex { public: Input<Vector<float>> x; {}Vector<float>> y;'
+    (found,) = codelets(text.replace("{}", "Output<") + " bool compute() { return true; } };\n")
+    assert found.distinct == ((0, 1),)
+    with pytest.raises(CodeletError, match="there is no field 'z'"):
+        codelets(text.replace("{}", "Output<").replace("*y", "*z") + " bool compute() { return true; } };\n")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "message"),
+    [
+        ("MultiVertex", "", r"bool compute\(unsigned worker\)"),
+        ("Vertex", "unsigned worker", r"takes nothing: write bool compute\(\)"),
+    ],
+)
+def test_a_compute_of_another_form_is_refused(base, head, message):
+    with pytest.raises(CodeletError, match=message):
+        codelet("", "int n;", base=base, head=head)
