@@ -34,7 +34,7 @@ from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
 from pypoplar.compiler.lowering.appended_rows import check_appended
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
-from pypoplar.compiler.lowering.compute_phases import PhaseTable, PlanCosts, priced
+from pypoplar.compiler.lowering.compute_phases import PhaseCosts, PhaseTable, priced
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
@@ -171,7 +171,7 @@ class _Placed:
     homes: Homes
     survey: Survey
     plans: dict[int, ComputePlan]  # by compute set
-    costs: dict[int, PlanCosts]  # likewise, of a program that is priced and never run
+    costs: dict[int, PhaseCosts]  # likewise, of a program that is priced and never run
     state: VertexState
     used: UsedVertices
     memory: TileMemory
@@ -230,7 +230,7 @@ def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory
     made.made("homes of elements", homes)
     made.made("surveys of edges", survey)
     plans: dict[int, ComputePlan] = {}
-    costs: dict[int, PlanCosts] = {}
+    costs: dict[int, PhaseCosts] = {}
     nothing = np.zeros(frozen.tiles, np.int64)
     nothing.flags.writeable = False
     for number in checked.usage.compute_sets:

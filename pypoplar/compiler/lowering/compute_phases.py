@@ -31,7 +31,7 @@ class Phases:
 
 
 @frozen(eq=False)
-class PlanCosts:
+class PhaseCosts:
     """What moves before and after a compute set, in cycles."""
 
     before: ExchangeCost
@@ -40,12 +40,12 @@ class PlanCosts:
     copied_after: Int64s
 
     @staticmethod
-    def of(target: Target, plan: ComputePlan) -> PlanCosts:
+    def of(target: Target, plan: ComputePlan) -> PhaseCosts:
         """Those of a plan that has its pieces."""
         tiles = len(plan.buffer_bytes)
         arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
         departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
-        return PlanCosts(
+        return PhaseCosts(
             price_exchange(target, plan.before, plan.before_offset, arriving, plan.before_stretches),
             price_exchange(target, plan.after, plan.after_offset, departing, plan.after_stretches),
             rearrange_cycles(target, plan.copied_before, tiles),
@@ -53,7 +53,7 @@ class PlanCosts:
         )
 
 
-def priced(target: Target, plan: ComputePlan, nothing: Int64s) -> tuple[ComputePlan, PlanCosts]:
+def priced(target: Target, plan: ComputePlan, nothing: Int64s) -> tuple[ComputePlan, PhaseCosts]:
     """A plan whose program is never run, and its costs: it tells whether anything moves, and messages by pair of tiles.
 
     `nothing` is zeros [tiles], which all that has nothing on any tile shares.
@@ -68,7 +68,7 @@ def priced(target: Target, plan: ComputePlan, nothing: Int64s) -> tuple[ComputeP
     def cost(of: ExchangeCost) -> ExchangeCost:
         return evolve(of, cycles=small(of.cycles), pieces=small(of.pieces))
 
-    costs, none = PlanCosts.of(target, plan), nothing[:0]
+    costs, none = PhaseCosts.of(target, plan), nothing[:0]
     kept = evolve(
         counted_pieces(plan),
         before=account(plan.before),
@@ -79,7 +79,7 @@ def priced(target: Target, plan: ComputePlan, nothing: Int64s) -> tuple[ComputeP
         after_stretches=none,
         buffer_bytes=small(plan.buffer_bytes),
     )
-    return kept, PlanCosts(cost(costs.before), cost(costs.after), small(costs.copied_before), small(costs.copied_after))
+    return kept, PhaseCosts(cost(costs.before), cost(costs.after), small(costs.copied_before), small(costs.copied_after))
 
 
 @define(eq=False)
@@ -92,7 +92,7 @@ class PhaseTable:
     plans: dict[int, ComputePlan]
     tables: ComputeTables
     moves: MoveLists
-    costs: dict[int, PlanCosts]  # by compute set, of plans that are priced already
+    costs: dict[int, PhaseCosts]  # by compute set, of plans that are priced already
     _known: dict[tuple[int, tuple[int, int] | None], Phases] = field(factory=dict)  # by compute set and place of its result
     _moved: dict[int, tuple[Phases, dict[Phase, int]]] = field(factory=dict)  # by compute set, without its compute
 
@@ -118,7 +118,7 @@ class PhaseTable:
             Phase.SCATTER: scattered,
             Phase.EXCHANGE_AFTER: sent,
         }
-        costs = self.costs.pop(plan.compute_set, None) or PlanCosts.of(self.target, plan)
+        costs = self.costs.pop(plan.compute_set, None) or PhaseCosts.of(self.target, plan)
         phases = Phases(NOTHING, without_pieces(plan), costs.before, costs.after, costs.copied_before, costs.copied_after)
         return phases, moves
 
