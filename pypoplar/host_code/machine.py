@@ -103,13 +103,6 @@ def emit(module: Any) -> bytes:
     return code
 
 
-def assembly(text: str) -> str:
-    """The machine instructions that `compile_text` makes, for people."""
-    module = optimise(text)
-    instructions: str = _target_machine().emit_assembly(module)
-    return instructions
-
-
 @frozen(eq=False)
 class LoadedCode:
     """Object code in this process; its addresses hold as long as this object lives."""

@@ -13,7 +13,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Abs, And, Cast, Const, Exp, IsInf, IsNaN, Log, Or, Pow, Select, Sqrt, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.integers.integer_ranges import product_range, sum_range
-from pypoplar.poptorch.lowering.integers.wide_integers import counted, is_wide, narrowed
+from pypoplar.poptorch.lowering.integers.wide_integers import combined_elements, is_wide, narrowed
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped, reduced
 from pypoplar.types import BOOL, FLOAT, HALF, INT, LONGLONG, ElementType
@@ -31,7 +31,7 @@ def axes_of(dims: Any, rank: int) -> list[int]:
 def combined(ctx: EntryContext, input: Operand, operation: popops.Operation, axes: list[int]) -> Tensor:
     """Sums or products over dimensions, which are left out, in INT; with 64 bits where PyTorch has them and they may be needed."""
     tensor = as_type(ctx, input.placed(), INT)
-    if not is_wide(ctx, input, counted(tensor, axes), sum_range if operation is Operation.ADD else product_range):
+    if not is_wide(ctx, input, combined_elements(tensor, axes), sum_range if operation is Operation.ADD else product_range):
         return reduced(ctx, tensor, operation, axes, INT)
     return narrowed(ctx, reduced(ctx, tensor, operation, axes, LONGLONG))
 

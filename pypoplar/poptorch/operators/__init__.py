@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Iterator
 
 from pypoplar.poptorch.operators import (
-    copies,  # noqa: F401 (its form is entered)
     ctc_shapes,  # noqa: F401 (tells PyTorch)
     layer_formulas,  # noqa: F401 (its forms are entered)
 )

@@ -1,9 +1,11 @@
-"""Operations that capture traces in another form than PyTorch decomposes them to."""
+"""Operations that capture traces in another form than PyTorch decomposes them to, and the form of copies into parts of tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import torch
 
 Form = TypeVar("Form", bound=Callable[..., Any])
 
@@ -20,3 +22,9 @@ def replaces(*operations: Any) -> Callable[[Form], Form]:
         return form
 
     return enter
+
+
+@replaces(torch.ops.aten.copy.default)
+def copied(into: Any, source: Any, non_blocking: bool = False) -> Any:
+    """What is copied, in the type and the shape of what it is copied into; PyTorch has no gradient of the copy itself."""
+    return source.to(into.dtype).expand(into.shape).clone()

@@ -114,7 +114,7 @@ def _same(source: Any, *_: Any, **__: Any) -> IntegerRange | None:
 
 
 @_rule(aten.cat.default, aten.stack.default)
-def _joined(sources: Any, *_: Any) -> IntegerRange | None:
+def _concatenated(sources: Any, *_: Any) -> IntegerRange | None:
     ranges = [_as_range(one) for one in sources]
     known = [one for one in ranges if one is not None]
     return IntegerRange(min(one.least for one in known), max(one.most for one in known)) if known == ranges and known else None
@@ -122,7 +122,7 @@ def _joined(sources: Any, *_: Any) -> IntegerRange | None:
 
 @_rule(aten.where.self)
 def _chosen(condition: Any, first: Any, second: Any) -> IntegerRange | None:
-    return _joined([first, second])
+    return _concatenated([first, second])
 
 
 @_rule(aten.add.Tensor, aten.add.Scalar)

@@ -47,6 +47,6 @@ def narrowed(ctx: EntryContext, wide: Tensor) -> Tensor:
     return result.reshape(wide.shape())
 
 
-def counted(tensor: Tensor, axes: list[int]) -> int:
+def combined_elements(tensor: Tensor, axes: list[int]) -> int:
     """How many elements a reduction over dimensions combines."""
     return prod(tensor.dim(axis) for axis in axes)

@@ -22,7 +22,7 @@ aten = torch.ops.aten
 
 
 @lowers(aten.cat.default)
-def joined(ctx: EntryContext, sources: list[Operand], dim: int = 0) -> Tensor:
+def concatenated(ctx: EntryContext, sources: list[Operand], dim: int = 0) -> Tensor:
     rank = len(ctx.shape)
     tensors = [typed(ctx, source) for source in sources if len(source.shape) == rank]  # PyTorch leaves out empty vectors
     return tensors[0] if len(tensors) == 1 else concat(tensors, dim % rank)
