@@ -204,11 +204,15 @@ class CapturedModel:
         return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, prunes=prunes).lower
 
     def known_update(self) -> DeviceOptimizer | None:
-        """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of."""
+        """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of.
+
+        What it asks of the host is the same for one tile as for all, and needs no other library's codelets.
+        """
         if self.optimizer is None:
             return None
         replicas = self.settings.batches.all_replicas
-        graph = new_graph(make_device(replicas, self.settings.chip), replicas)
+        graph = Graph(make_device(replicas, self.settings.chip, tiles=1).getTarget(), replicas)
+        popops.addCodelets(graph)
         update = self._update(graph)
         assert update is not None
         update.loss_scaling(self._loss_type())
@@ -238,10 +242,10 @@ def _alone(graph: Graph, like: torch.Tensor, name: str) -> Tensor:
     return variable
 
 
-def make_device(ipus: int, chip: str = "bow") -> Device:
-    """So many chips of a kind."""
+def make_device(ipus: int, chip: str = "bow", tiles: int | None = None) -> Device:
+    """So many chips of a kind, of no more `tiles` each than this."""
     model = IPUModel(chip)
-    model.numIPUs, model.tilesPerIPU = ipus, min(TILES, model.tilesPerIPU)
+    model.numIPUs, model.tilesPerIPU = ipus, min(tiles or TILES, model.tilesPerIPU)
     return model.createDevice()
 
 
