@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import click
 
 from pypoplar.cli import main
+from pypoplar.engine.processes.instance_environment import VARIABLES as INSTANCE_VARIABLES
+from pypoplar.poprun.poprun_options import help_text as poprun_help
 
 WIDTH = 80
 MORE: dict[str, str] = {
@@ -34,7 +36,8 @@ VARIABLES: dict[str, str] = {
     "POPTORCH_DEFAULT_OPTIONS": "A JSON object of options that every `poptorch.Options` begins with.",
     "POPTORCH_CACHE_DIR": "The directory where `poptorch` keeps compiled models, as `Options.enableExecutableCaching` says it.",
     "POPTORCH_LOG_LEVEL": "How much `poptorch` says: TRACE, DEBUG, INFO, WARN (if it is not set), ERR or OFF.",
-    "OMPI_COMM_WORLD_SIZE": "The number of processes that MPI tells `poptorch.Options.Distributed`; more than one are refused.",
+    **{one.name: f"Set by `poprun`: {one.meaning}." for one in INSTANCE_VARIABLES},
+    "OMPI_COMM_WORLD_SIZE": "The number of processes that MPI tells `poptorch.Options.Distributed`; more than one are refused, unless `poprun` set them.",
     "OMPI_COMM_WORLD_RANK": "Which of them this is.",
 }
 
@@ -83,6 +86,14 @@ where the command line itself is wrong; 130 when Ctrl-C stopped a program.
 
 `python -m pypoplar.poptorch SCRIPT ARGUMENTS` and `python -m pypoplar.poptorch -m MODULE ARGUMENTS` run a program that says
 `import poptorch`, as it is: [PyTorch](pytorch.md).
+
+## poprun
+
+`poprun` starts a program in several instances, which share the replicas of its models: [replicas in several processes](how-to/processes.md).
+
+```text
+{poprun_help()}
+```
 
 ## pytest
 

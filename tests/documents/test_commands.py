@@ -20,6 +20,8 @@ NOT_RUN = {
     ".venv/bin/pip install": "the same, in an environment of its own",
     "python3 -m venv": "it makes an environment; .ci/run does that, with both commands of the README",
     "pypoplar run model.onnx": "it needs a model, and the extra onnx; tests/onnx runs the command",
+    "poprun": "it needs MPI; tests/poprun and tests/popdist run it",
+    "pypoplar tutorial poptorch_instances --copy": "what follows it is not run",
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }
 LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS"}  # pytest prints otherwise where one is set

@@ -42,10 +42,12 @@ class GraphParts:
     """The parts of a graph with its programs and options, in the order in which they are compared."""
 
     parts: Mapping[str, Callable[[], Iterator[Item]]]
+    tables: Mapping[str, Callable[[], Any]]  # of large parts all facts together, so that no item is made for each row
 
     def digests(self) -> dict[str, bytes]:
         """A digest of each part."""
-        return {name: _digest_of_items(items()) for name, items in self.parts.items()}
+        tables = {name: digest_of(table()) for name, table in self.tables.items()}
+        return {name: tables.get(name) or _digest_of_items(items()) for name, items in self.parts.items()}
 
     def items(self, name: str) -> list[bytes]:
         """The digests of the items of a part."""
@@ -73,7 +75,12 @@ def graph_parts(graph: Graph, programs: Iterable[Program], options: EngineOption
             "fields of vertices": lambda: _fields(frozen_graph),
             "streams and handles": lambda: _host(host),
             "programs": lambda: _programs(listed),
-        }
+        },
+        {
+            "variables": lambda: _variable_table(frozen_graph),
+            "tile mapping": lambda: [frozen_graph.mapping.begin, frozen_graph.mapping.end, frozen_graph.mapping.tile],
+            "vertices": lambda: _vertex_table(frozen_graph),
+        },
     )
 
 
@@ -94,6 +101,13 @@ def _variables(graph: FrozenGraph) -> Iterator[Item]:
         yield Item("an initial value", [runs.start, runs.count, runs.step, values])
 
 
+def _variable_table(graph: FrozenGraph) -> Any:
+    variables = graph.variables
+    types, shapes = [repr(type) for type in variables.types], repr(variables.shapes)
+    initial = [(runs.start, runs.count, runs.step, values) for runs, values in variables.initial]
+    return ["\n".join(variables.names), "\n".join(types), shapes, variables.constants, initial]
+
+
 def _mapping(graph: FrozenGraph) -> Iterator[Item]:
     mapping, first, names = graph.mapping, graph.variables.first, graph.variables.names
     bounds = np.searchsorted(mapping.begin, first).tolist()
@@ -103,12 +117,15 @@ def _mapping(graph: FrozenGraph) -> Iterator[Item]:
 
 
 def _vertices(graph: FrozenGraph) -> Iterator[Item]:
-    rows = graph.vertices
-    table = np.column_stack((rows.codelet, rows.compute_set, rows.tile))
+    rows, table = graph.vertices, _vertex_table(graph)
     for number in range(len(table)):
         codelet = graph.codelets[int(rows.codelet[number])].name
         line = line_text(graph.locations[int(rows.location[number])])
         yield Item(f"vertex {number} of {codelet} on tile {int(rows.tile[number])} [{line}]", table[number])
+
+
+def _vertex_table(graph: FrozenGraph) -> Any:
+    return np.column_stack((graph.vertices.codelet, graph.vertices.compute_set, graph.vertices.tile))
 
 
 def _fields(graph: FrozenGraph) -> Iterator[Item]:
