@@ -37,7 +37,7 @@ VARIABLES: dict[str, str] = {
     "POPTORCH_CACHE_DIR": "The directory where `poptorch` keeps compiled models, as `Options.enableExecutableCaching` says it.",
     "POPTORCH_LOG_LEVEL": "How much `poptorch` says: TRACE, DEBUG, INFO, WARN (if it is not set), ERR or OFF.",
     **{one.name: f"Set by `poprun`: {one.meaning}." for one in INSTANCE_VARIABLES},
-    "OMPI_COMM_WORLD_SIZE": "The number of processes that MPI tells `poptorch.Options.Distributed`; more than one are refused, unless `poprun` set them.",
+    "OMPI_COMM_WORLD_SIZE": "The number of processes that MPI tells `poptorch.Options.Distributed`; more than one need `poprun`.",
     "OMPI_COMM_WORLD_RANK": "Which of them this is.",
 }
 
@@ -89,7 +89,7 @@ where the command line itself is wrong; 130 when Ctrl-C stopped a program.
 
 ## poprun
 
-`poprun` starts a program in several instances, which share the replicas of its models: [replicas in several processes](how-to/processes.md).
+`poprun` starts a program in several instances, which share its models' replicas: [several processes](how-to/processes.md).
 
 ```text
 {poprun_help()}

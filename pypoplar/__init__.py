@@ -280,6 +280,6 @@ __all__ = [
 ]
 
 if _os.environ.get("POPDIST_NUM_TOTAL_REPLICAS"):  # poprun has started this process: errors name its instance
-    from pypoplar.engine.processes.ending import name_errors as _name_errors
+    import pypoplar.engine.processes.ending as _ending
 
-    _name_errors()
+    _ending.name_errors()

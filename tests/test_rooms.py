@@ -24,6 +24,7 @@ SHARED_NAMES = {  # of classes
     "Layout": ("interface.layout", "poputil.placement.layout"),  # of records, and of tensors on tiles
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
     "Operand": ("interface.opcodes", "poptorch.lowering.entry_context"),  # of a program's row, and of an entry of PyTorch's table
+    "Options": ("popdist.poptorch.instance_options", "poptorch.options.model_options"),  # popdist's and PopTorch's
     "Phase": (
         "interface.driver_records",
         "poptorch.options.execution_strategies",

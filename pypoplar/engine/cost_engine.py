@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 import numpy as np
 from attrs import evolve, frozen
@@ -48,7 +48,7 @@ class CostEngine(Engine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
-        comm: Any = None,
+        comm: object = None,
     ) -> None:
         if comm is not None:
             raise InvalidOption("comm: mode='cost' prices all replicas in each process, and none of them meets another")

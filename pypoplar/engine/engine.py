@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TextIO, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeVar, cast, overload
 
 import numpy as np
 from attrs import evolve
@@ -250,7 +250,7 @@ class Engine(ShownEngine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
-        comm: Any = None,
+        comm: object = None,
     ) -> Self:
         """An engine of a mode: one of mode "cost" is of a class of its own."""
         if mode == "cost" and cls is Engine:
@@ -270,7 +270,7 @@ class Engine(ShownEngine):
         name: str = "",
         sample: Samples | None = None,
         assumptions: Iterable[Assumption] = (),
-        comm: Any = None,
+        comm: object = None,
     ) -> None:
         if mode not in MODES:
             raise InvalidOption(f"mode is {mode!r}: expected 'native', 'interpret' or 'cost'")
@@ -952,7 +952,7 @@ class Runner(Protocol):
 
 
 def _spread(
-    comm: Any, graph: Graph | Executable, programs: Program | Iterable[Program] | Options, options: Options
+    comm: object, graph: Graph | Executable, programs: Program | Iterable[Program] | Options, options: Options
 ) -> SpreadReplicas | None:
     """How the replicas of an engine are spread over processes; None where all are of this one."""
     if comm is None and not instance_environment.is_set():

@@ -12,7 +12,6 @@ from pypoplar.popdist.backend import (
     isBackendInitialized,
     registerCommunicator,
 )
-from pypoplar.popdist.collectives import allGather, allReduceSum, broadcast, synchronize
 from pypoplar.popdist.getters import (
     checkNumIpusPerReplica,
     getDeviceId,
@@ -25,6 +24,7 @@ from pypoplar.popdist.getters import (
     getReplicaIndexOffset,
     isPopdistEnvSet,
 )
+from pypoplar.popdist.instance_collectives import allGather, allReduceSum, broadcast, synchronize
 from pypoplar.popdist.instance_runs import getReport, run
 
 __all__ = [

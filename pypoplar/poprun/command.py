@@ -22,7 +22,7 @@ from pypoplar.poprun.arguments import Arguments, parse, write_config
 from pypoplar.poprun.guard import MARK
 from pypoplar.poprun.launch_line import launch_line
 from pypoplar.poprun.launchers import find_launcher
-from pypoplar.poprun.plan import NoProgramError, Plan, is_python, make_plan
+from pypoplar.poprun.plan import LaunchPlan, NoProgramError, is_python, make_plan
 from pypoplar.poprun.poprun_options import OPTIONS, help_text
 from pypoplar.poprun.topology import topology
 
@@ -82,7 +82,7 @@ def _replace(program: Sequence[str], variables: Mapping[str, str]) -> int:
         return 126
 
 
-def _tell(arguments: Arguments, plan: Plan) -> None:
+def _tell(arguments: Arguments, plan: LaunchPlan) -> None:
     count, replicas = len(plan.instances), plan.shares.replicas
     _say(f"{replicas} replica{'s' * (replicas > 1)} in {count} instance{'s' * (count > 1)} on {', '.join(plan.hosts)}")
     for option in OPTIONS:
@@ -94,7 +94,7 @@ def _tell(arguments: Arguments, plan: Plan) -> None:
 class Launch:
     """The launcher as it runs. What ends this process, or an instance by an error, ends it and all that it has started."""
 
-    plan: Plan
+    plan: LaunchPlan
     _received: list[int] = field(factory=list)  # signals
     _ended: list[tuple[int, int]] = field(factory=list)  # instances that ended by an error or signal, and how
     _told: bool = False  # an instance has said what its error is

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pypoplar.errors import InvalidOption
 from pypoplar.poprun.launchers import MPICH, Launcher
-from pypoplar.poprun.plan import HERE, Instance, Plan, by_mpi4py
+from pypoplar.poprun.plan import HERE, Instance, LaunchPlan, by_mpi4py
 
 GUARD = Path(__file__).with_name("guard.py")
 
 
-def launch_line(plan: Plan, launcher: Launcher) -> list[str]:
+def launch_line(plan: LaunchPlan, launcher: Launcher) -> list[str]:
     """The launcher with its arguments; `InvalidOption` where it would refuse to run as root."""
     if launcher.kind == MPICH:
         begin, block = [], _mpich_block
@@ -29,12 +29,12 @@ def launch_line(plan: Plan, launcher: Launcher) -> list[str]:
     return line
 
 
-def _mpich_block(plan: Plan, instance: Instance) -> list[str]:
+def _mpich_block(plan: LaunchPlan, instance: Instance) -> list[str]:
     host = [] if instance.host == HERE else ["-host", instance.host]
     return ["-n", "1", *host, *plan.local_arguments]
 
 
-def _open_mpi_block(plan: Plan, instance: Instance) -> list[str]:
+def _open_mpi_block(plan: LaunchPlan, instance: Instance) -> list[str]:
     host = [] if instance.host == HERE else ["--host", instance.host]
     passed = [word for name in PASSED if name in os.environ for word in ("-x", name)]
     return ["-n", "1", *host, *passed, *plan.local_arguments]
@@ -44,7 +44,7 @@ PASSED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "POPLAR_ENGINE_OPTIONS", "POP
 """What Open MPI does not pass on to other hosts by itself."""
 
 
-def _guarded(plan: Plan, instance: Instance) -> list[str]:
+def _guarded(plan: LaunchPlan, instance: Instance) -> list[str]:
     tagged, shown = "1" if plan.tagged else "0", "1" if plan.only in (None, instance.number) else "0"
     variables = json.dumps(dict(instance.environment))
     return [sys.executable, "-I", "-S", str(GUARD), instance.name, tagged, shown, variables, *by_mpi4py(plan.program)]

@@ -48,7 +48,7 @@ class Instance:
 
 
 @frozen
-class Plan:
+class LaunchPlan:
     """All that is started."""
 
     instances: tuple[Instance, ...]
@@ -63,7 +63,7 @@ class Plan:
     as_root: bool
 
 
-def make_plan(arguments: Arguments) -> Plan:
+def make_plan(arguments: Arguments) -> LaunchPlan:
     """What a command line asks for; `InvalidOption` for all that it shows to be wrong."""
     replicas, count, ipus = (arguments.number(key) for key in ("num_replicas", "num_instances", "ipus_per_replica"))
     if replicas % count:
@@ -86,7 +86,7 @@ def make_plan(arguments: Arguments) -> Plan:
     if only is not None and int(only) >= count:
         raise InvalidOption(f"--only-output-from-instance {only}: there are instances 0 to {count - 1}")
     shares, each = Shares(replicas, count), count // len(hosts)
-    return Plan(
+    return LaunchPlan(
         tuple(
             Instance(
                 number,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from pypoplar.poprun.plan import Plan
+from pypoplar.poprun.plan import LaunchPlan
 
 TITLE = " poprun topology "
 
 
-def topology(plan: Plan) -> str:
+def topology(plan: LaunchPlan) -> str:
     """Which hosts, IPU-Link domains, instances and replicas there are."""
     replicas = range(plan.shares.replicas)
     instance = [plan.shares.holder(replica) for replica in replicas]

@@ -10,7 +10,7 @@ from pypoplar.errors import InvalidOption
 
 
 @frozen
-class Variable:
+class InstanceVariable:
     """An environment variable that holds a whole number.
 
     Parameters
@@ -44,12 +44,12 @@ class Variable:
         return bool(os.environ.get(self.name))
 
 
-TOTAL_REPLICAS = Variable("POPDIST_NUM_TOTAL_REPLICAS", 1, 1, "the replicas of all instances")
-LOCAL_REPLICAS = Variable("POPDIST_NUM_LOCAL_REPLICAS", 1, 1, "the replicas of this instance")
-IPUS_PER_REPLICA = Variable("POPDIST_NUM_IPUS_PER_REPLICA", 1, 1, "the IPUs of each replica")
-REPLICA_OFFSET = Variable("POPDIST_REPLICA_INDEX_OFFSET", 0, 0, "the number of this instance's first replica")
-LOCAL_INSTANCE = Variable("POPDIST_LOCAL_INSTANCE_INDEX", 0, 0, "the number of this instance among those of its host")
-UNIFORM = Variable("POPDIST_UNIFORM_REPLICAS_PER_INSTANCE", 1, 0, "1 if all instances have as many replicas")
+TOTAL_REPLICAS = InstanceVariable("POPDIST_NUM_TOTAL_REPLICAS", 1, 1, "the replicas of all instances")
+LOCAL_REPLICAS = InstanceVariable("POPDIST_NUM_LOCAL_REPLICAS", 1, 1, "the replicas of this instance")
+IPUS_PER_REPLICA = InstanceVariable("POPDIST_NUM_IPUS_PER_REPLICA", 1, 1, "the IPUs of each replica")
+REPLICA_OFFSET = InstanceVariable("POPDIST_REPLICA_INDEX_OFFSET", 0, 0, "the number of this instance's first replica")
+LOCAL_INSTANCE = InstanceVariable("POPDIST_LOCAL_INSTANCE_INDEX", 0, 0, "the number of this instance among those of its host")
+UNIFORM = InstanceVariable("POPDIST_UNIFORM_REPLICAS_PER_INSTANCE", 1, 0, "1 if all instances have as many replicas")
 VARIABLES = (TOTAL_REPLICAS, LOCAL_REPLICAS, IPUS_PER_REPLICA, REPLICA_OFFSET, LOCAL_INSTANCE, UNIFORM)
 
 

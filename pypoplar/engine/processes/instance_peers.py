@@ -6,11 +6,29 @@ from typing import Any
 
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.processes import instance_environment
+from pypoplar.engine.processes.ending import end_together
 from pypoplar.engine.processes.mpi import check_launcher, load_mpi
-from pypoplar.engine.processes.peers import Peers, peers_of
+from pypoplar.engine.processes.peers import Peers
+from pypoplar.engine.processes.shares import Shares
 from pypoplar.errors import InvalidOption
 from pypoplar.graph.location import caller_location
 from pypoplar.options import EngineOptions
+
+_found: dict[int, Peers] = {}  # by the handle of the communicator
+
+
+def peers_of(comm: Any, replicas: int, timeout: float) -> Peers:
+    """The processes of a communicator, made once for each; all of them call it."""
+    from mpi4py import MPI
+
+    handle = int(MPI._handleof(comm))
+    shares = Shares.of(replicas, comm.Get_size())
+    if handle not in _found:
+        _found[handle] = Peers(comm, shares, timeout)
+        end_together(_found[handle])
+    peers = _found[handle]
+    peers.shares, peers.timeout = shares, timeout
+    return peers
 
 
 def instance_peers() -> Peers | None:

@@ -224,25 +224,6 @@ class _Restarted:
         return bool(self._request.Test())
 
 
-_found: dict[int, Peers] = {}  # by the handle of the communicator
-
-
-def peers_of(comm: Any, replicas: int, timeout: float) -> Peers:
-    """The processes of a communicator, made once for each; all of them call it."""
-    from mpi4py import MPI
-
-    from pypoplar.engine.processes.ending import end_together
-
-    handle = int(MPI._handleof(comm))
-    shares = Shares.of(replicas, comm.Get_size())
-    if handle not in _found:
-        _found[handle] = Peers(comm, shares, timeout)
-        end_together(_found[handle])
-    peers = _found[handle]
-    peers.shares, peers.timeout = shares, timeout
-    return peers
-
-
 def together(error: BaseException, process: int) -> BaseException:
     """An error that every process raises, of one of them."""
     marked: BaseException = agreed(error, process)

@@ -14,10 +14,10 @@ from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.processes import instance_environment
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
 from pypoplar.engine.processes.graph_digest import GraphParts, digest_of, graph_parts
-from pypoplar.engine.processes.instance_peers import instance_peers
+from pypoplar.engine.processes.instance_peers import instance_peers, peers_of
 from pypoplar.engine.processes.mpi import checked_communicator
 from pypoplar.engine.processes.mpi_meeting import MpiMeeting, packed_error, rebuilt_error
-from pypoplar.engine.processes.peers import Peers, peers_of, together
+from pypoplar.engine.processes.peers import Peers, together
 from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.replicas.replica import Replica
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarError

@@ -18,7 +18,7 @@ WAYS = {
     "foreign": "connectStreamToCallback: replica 3 is of instance 1 (replicas 2 to 3)",
     "script": "instance 1 (replicas 2 to 3): RuntimeError: in the script",
     "ended": "instance 1 (replicas 2 to 3) has ended; instance 0 (replicas 0 to 1) waits at the beginning of program 0 [",
-    "late": "instance 1 (replicas 2 to 3) has not come within 1 s (option pypoplar.mpi_timeout); instance 0 (replicas 0 to 1) waits",
+    "late": "instance 1 (replicas 2 to 3) has not come within 1 s (option pypoplar.mpi_timeout); instance 0 (replicas 0 to 1) wait",
     "other": "has come to the beginning of program 0",
     "killed": "instance 1 (replicas 2 to 3): killed by signal 9 (SIGKILL)",
 }
