@@ -17,10 +17,12 @@ MODULES_OF_A_PACKAGE = 24
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
+    "Adam": ("popart.popart_optimizers", "poptorch.optim.adam"),  # PopART's and PopTorch's
     "Backend": ("codelet.backend.contract", "onnx.backend"),  # of machine code, and ONNX's
     "Block": ("compiler.control.operation_tree", "poptorch.capture.model_blocks"),  # of a program, and PopTorch's
     "CommGroupType": ("gcl.comm_group", "poptorch.enums"),  # GCL's and PopTorch's
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
+    "DeviceManager": ("device", "popart.popart_devices"),  # Poplar's and PopART's
     "Layout": ("interface.layout", "poputil.placement.layout"),  # of records, and of tensors on tiles
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
     "Operand": ("interface.opcodes", "poptorch.lowering.entry_context"),  # of a program's row, and of an entry of PyTorch's table
@@ -31,6 +33,7 @@ SHARED_NAMES = {  # of classes
     ),  # of the driver's record of a superstep, and PopTorch's
     "PlanningCache": ("poplin.matmul", "poplin.planning_cache"),  # PopLibs' two
     "Program": ("program.base", "report.program_nodes"),  # Poplar's and libpva's
+    "SGD": ("popart.popart_optimizers", "poptorch.optim.sgd"),  # PopART's and PopTorch's
     "Stage": ("popops.reduction.reduce_plan", "poptorch.options.execution_strategies"),  # of a reduction, and PopTorch's
     "Result": ("engine.streams", "testing.running"),  # Poplar's `StreamCallback.Result`, and what a test's run gives
 }

@@ -16,12 +16,15 @@ from pypoplar.onnx.model_problems import MissingValue, ModelError, refuse
 from pypoplar.onnx.model_source import ModelSource
 from pypoplar.onnx.node_call import Expand, NeedsValue, NodeCall
 from pypoplar.onnx.onnx_types import DEVICE_TYPES, TORCH_TYPES, type_problem
+from pypoplar.onnx.operand_checks import check_operands
 from pypoplar.onnx.operator_table import ALL, Operator, find_operator, plain_domain
 from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedNode
 from pypoplar.onnx.planned_loops import CONTROL
 from pypoplar.onnx.sequences import SEQUENCE_OPERATORS, ValueSequence, sequence_results
 
 TRAINING = "ai.onnx.preview.training"
+INNER = "pypoplar"  # the domain of what plans consist of beside the model's own nodes
+DEEPEST = 40  # calls of functions within each other
 MOST_STEPS = 200_000  # after loops are unrolled
 GIVEN_ELEMENTS = 64  # of an input that a model is compiled for, in one dimension or none
 
@@ -225,6 +228,9 @@ class Planner:
         number: int,
     ) -> list[GraphValue | None]:
         """The values of a function's call."""
+        if len(scope.path) > DEEPEST:
+            outer = scope.inside.partition(", within it")[0]
+            raise ModelError(f"{outer}: functions call each other more than {DEEPEST} deep")
         own = {plain_domain(one.domain): one.version for one in function.opset_import}
         opsets = {"": defs.onnx_opset_version(), **scope.opsets, **own}
         inner = GraphScope(opsets, (*scope.path, *_path(node, number)), None, label)
@@ -249,6 +255,8 @@ class Planner:
         self, operator: Operator, node: NodeProto, operands: list[GraphValue | None], opset: int, label: str, path: tuple[str, ...]
     ) -> list[GraphValue | None]:
         """The values of an operator with an entry; a step of the plan, if not all are known."""
+        if operator.domain != INNER:
+            check_operands(node, opset, [None if one is None else one.tensor for one in operands], self.precision, label)
         known = [one.tensor if one is not None and one.known else None for one in operands]
         call = NodeCall(node, opset, known, self.precision, label, self.folder)
         unknown = any(one is not None and not one.known for one in operands)
@@ -284,7 +292,7 @@ class Planner:
         """The value of an operator that the model does not have itself, such as a slice of what a Scan goes over."""
         node = helper.make_node(name, [("" if one is None else one.name) for one in operands], [f"{name}_result"], **attributes)
         opset = self.source.opsets.get("", 1)
-        operator = find_operator("pypoplar", name, opset)
+        operator = find_operator(INNER, name, opset)
         assert operator is not None
         value = self.apply(operator, node, list(operands), opset, label, path)[0]
         assert value is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -369,7 +370,12 @@ class Model:
             return tensors[name]
         count = int(self._options.device_iterations) * int(self._options.replication_factor)
         shape = self._shapes[name]
-        return torch.zeros((shape[0] * count, *shape[1:]) if count > 1 and shape else shape, dtype=self._dtypes[name])
+        whole = (shape[0] * count, *shape[1:]) if count > 1 and shape else shape
+        try:
+            return torch.zeros(whole, dtype=self._dtypes[name])
+        except (RuntimeError, MemoryError):
+            size = math.prod(whole) * self._dtypes[name].itemsize
+            raise ModelError(f"{self.name}: the input {name} {list(whole)} takes {size:,} bytes, more than the host has") from None
 
     def _plan(self, tensors: Mapping[str, torch.Tensor]) -> GraphPlan:
         while True:
@@ -379,7 +385,7 @@ class Model:
                 dtype = self._dtypes[name]
                 given[name] = tensors[name] if known else torch.empty(self._shapes[name], dtype=dtype, device="meta")
                 if not known and dtype not in DEVICE_TYPES and name not in self._wanted:
-                    raise ModelError(f"{self.name}: the input {name} is {type_problem(dtype)}")
+                    raise ModelError(f"{self.name}: the input {name}: {type_problem(dtype)}")
             try:
                 return Planner(self._source, given).plan()
             except MissingValue as missing:

@@ -33,7 +33,7 @@ PLANNED_OPERATORS = (  # which have no entry: the plan has what they choose, rep
     "SequenceMap",
     "SplitToSequence",
 )
-OLDEST_OPSET = 1
+MOST_BYTES = 2**31  # of a protobuf message
 
 
 @frozen(eq=False)
@@ -83,6 +83,9 @@ def _proto(model: Any) -> tuple[str, ModelProto, str]:
         raise PoplarTypeError(f"a model is a path, a ModelProto or bytes, got {type(model).__name__}")
     path = Path(model)
     try:
+        if path.is_file() and path.stat().st_size >= MOST_BYTES:
+            told = f"{path}: a file of ONNX has less than 2 GB, got {path.stat().st_size:,} bytes"
+            raise FileLoadError(f"{told}: larger weights are saved as external data")
         data = path.read_bytes()
     except OSError as problem:
         raise FileLoadError(f"{path}: {problem.strerror or problem}") from None

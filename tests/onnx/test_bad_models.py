@@ -74,6 +74,22 @@ WITH_SHAPES = {
         model(node("Cast", ["x"], ["y"], "/cast", to=TensorProto.DOUBLE)),
         r"node /cast \(Cast\): it gives y as double is no type of the device",
     ),
+    "an axis that there is not": (
+        model(node("Softmax", ["x"], ["y"], "/s", axis=5)),
+        r"node /s \(Softmax\): axis is 5, and its input x has shape \[2, 3\]",
+    ),
+    "other types": (
+        model(node("Add", ["x", "i"], ["y"], "/a"), initializers=[numpy_helper.from_array(np.int64([1, 2, 3]), "i")]),
+        r"node /a \(Add\): its input 1 \(i\) is int64, and x is float; they are of one type",
+    ),
+    "a type that an operator does not take": (
+        model(node("Cast", ["x"], ["i"], "/c", to=TensorProto.INT32), node("Sin", ["i"], ["y"], "/s")),
+        r"node /s \(Sin\): its input 0 \(i\) is int32; Sin takes .*float",
+    ),
+    "an index that there is not": (
+        model(node("Gather", ["x", "i"], ["y"], "/g", axis=1), initializers=[numpy_helper.from_array(np.int64([7]), "i")]),
+        r"node /g \(Gather\): input 1 \(i\) has indices from 7 to 7, of 3",
+    ),
     "a missing output": (model(node("Relu", ["x"], ["z"])), "the output y is computed by no node"),
 }
 
@@ -137,3 +153,14 @@ def test_the_package_onnx_keeps_its_name():
     assert onnx.__name__ == "onnx"
     assert pypoplar.onnx.__name__ == "pypoplar.onnx"
     assert onnx is not pypoplar.onnx
+
+
+def test_functions_that_call_themselves_are_told():
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    body = [helper.make_node("Again", ["a"], ["b"], domain="own")]
+    function = helper.make_function("own", "Again", ["a"], ["b"], body, opsets)
+    call = helper.make_node("Again", ["x"], ["y"], "/call", domain="own")
+    graph = helper.make_graph([call], "g", [value("x", [2])], [value("y", [2])])
+    bad = helper.make_model(graph, opset_imports=opsets, functions=[function])
+    with pytest.raises(ModelError, match=r"node /call \(Again\).*functions call each other more than \d+ deep"):
+        pypoplar.onnx.load(bad)(x=np.ones(2, np.float32))

@@ -297,7 +297,15 @@ def converted(x: Tensor, dtype: torch.dtype) -> Tensor:
 @operator("BitCast", since=26)
 def bit_cast(op: NodeCall, x: Tensor) -> Tensor:
     """The same bits in another type of the same size."""
-    return x.view(op.dtype(op.attribute("to")))
+    dtype = op.dtype(op.attribute("to"))
+    if dtype.itemsize != x.dtype.itemsize:
+        raise op.error(f"elements of {x.dtype.itemsize} bytes cannot be those of {dtype.itemsize}")
+    if dtype.itemsize > 1 or dtype is torch.bool:
+        return x.view(dtype)
+    whole = x.to(torch.int32)
+    low, span = torch.iinfo(dtype).min, 256
+    wrapped = torch.where(whole < low, whole + span, whole)
+    return torch.where(wrapped >= low + span, wrapped - span, wrapped).to(dtype)
 
 
 @operator("Identity")
