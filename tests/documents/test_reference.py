@@ -86,8 +86,6 @@ OF_PYTORCH = [
 """The same of what needs PyTorch: left out where it is not installed; .ci/pytorch runs this file too."""
 if importlib.util.find_spec("torch") is not None:
     COMPLETE += OF_PYTORCH
-    if importlib.util.find_spec("onnx") is not None:
-        COMPLETE += ["pypoplar.onnx", "pypoplar.onnx.backend"]
 
 
 def members(module):
