@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
-def _numbered(name: str, members: str, doc: str) -> type[IntEnum]:
-    made = IntEnum(name, {member: number for number, member in enumerate(members.split())}, module=__name__)  # type: ignore[misc]
+def _numbered(name: str, members: str, doc: str) -> Any:
+    enumeration: Any = IntEnum  # whose name is an argument here
+    made = enumeration(name, {member: number for number, member in enumerate(members.split())}, module=__name__)
     made.__doc__ = doc
-    return made  # type: ignore[return-value]
+    return made
 
 
 AccumulateOuterFragmentSchedule = _numbered(

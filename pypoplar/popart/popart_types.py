@@ -72,7 +72,7 @@ class TensorInfo:
 class AnchorReturnType:
     """Of which batches an anchor comes back: "Final", "EveryN" with a number, "All" or "Sum", in any case."""
 
-    def __init__(self, kind: str, period: int = 1) -> None:
+    def __init__(self, kind: str, period: Any = 1) -> None:
         names = {one.name.lower(): one for one in AnchorReturnTypeId}
         if str(kind).lower() not in names:
             raise popart_exception(
@@ -81,7 +81,7 @@ class AnchorReturnType:
         self._kind = names[str(kind).lower()]
         if self._kind.name == "EveryN" and (not isinstance(period, int) or period < 1):
             raise popart_exception(f"AnchorReturnType: EveryN takes a whole number from 1 on, got {period!r}")
-        self._period = period
+        self._period = int(period)
 
     def id(self) -> Any:
         """The kind."""
@@ -100,14 +100,14 @@ class DataFlow:
 
     def __init__(
         self,
-        batchesPerStep: int,
+        batchesPerStep: Any,
         anchors: Mapping[str, AnchorReturnType] | Sequence[str] = (),
         anchorReturnType: AnchorReturnType | None = None,
     ) -> None:
         if not isinstance(batchesPerStep, int) or batchesPerStep < 1:
             raise popart_exception(f"DataFlow: batchesPerStep is a whole number from 1 on, got {batchesPerStep!r}")
         kind = AnchorReturnType("All") if anchorReturnType is None else anchorReturnType
-        self._batches = batchesPerStep
+        self._batches = int(batchesPerStep)
         self._anchors = dict(anchors) if isinstance(anchors, Mapping) else dict.fromkeys(anchors, kind)
         for name, one in self._anchors.items():
             if not isinstance(one, AnchorReturnType):

@@ -111,6 +111,11 @@ class SessionOptions:
         for name in GROUPS:
             self.__dict__[name] = SettingsGroup()
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise popart_exception(f"SessionOptions has no option {name!r}{nearest(name, [*KNOWN, *GROUPS])}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in KNOWN and name not in GROUPS:
             raise popart_exception(f"SessionOptions has no option {name!r}{nearest(name, [*KNOWN, *GROUPS])}")
