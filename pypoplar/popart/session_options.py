@@ -20,18 +20,15 @@ WORKING: dict[str, Any] = {
     "matmulOptions": {},
     "lstmOptions": {},
     "partialsTypeMatMuls": "",
-    "virtualGraphMode": 0,
-    "enablePipelining": False,
-    "syntheticDataMode": 0,
     "enableFloatingPointChecks": False,
-    "instrumentWithHardwareCycleCounter": False,
 }
-"""Those that change numbers, placement or costs."""
+"""Those that change numbers or costs."""
 REFUSED: dict[str, Any] = {
     "enableReplicatedGraphs": False,
     "enableDistributedReplicatedGraphs": False,
     "replicatedGraphCount": 1,
     "globalReplicationFactor": 1,
+    "syntheticDataMode": 0,
 }
 """What is missing here, with the value that is fine."""
 ACCEPTED: dict[str, Any] = {
@@ -55,6 +52,7 @@ ACCEPTED: dict[str, Any] = {
     "enableNonStableSoftmax": False,
     "enableOutlining": True,
     "enableOutliningCopyCostPruning": True,
+    "enablePipelining": False,
     "enablePrefetchDatastreams": True,
     "enableSerializedMatmuls": True,
     "enableStableNorm": False,
@@ -66,6 +64,7 @@ ACCEPTED: dict[str, Any] = {
     "firstDotOp": 0,
     "groupHostSync": False,
     "hardwareInstrumentations": set(),
+    "instrumentWithHardwareCycleCounter": False,
     "logDir": "",
     "mergeVarUpdate": 0,
     "numIOTiles": 0,
@@ -80,8 +79,9 @@ ACCEPTED: dict[str, Any] = {
     "swapLimitScheduler": 1000000000,
     "timeLimitScheduler": 1e9,
     "useHostCopyOps": False,
+    "virtualGraphMode": 0,
 }
-"""Those of outlining, scheduling, caching and pictures, which change nothing here."""
+"""Those of outlining, scheduling, caching, placement and pictures, which change nothing here: operations are all on IPU 0."""
 GROUPS = (
     "accumulateOuterFragmentSettings",
     "accumulatorTensorLocationSettings",
@@ -120,9 +120,11 @@ class SessionOptions:
         if name not in KNOWN and name not in GROUPS:
             raise popart_exception(f"SessionOptions has no option {name!r}{nearest(name, [*KNOWN, *GROUPS])}")
         if name in REFUSED and value != REFUSED[name]:
-            raise MissingFeature(f"SessionOptions.{name}: replicas are not there for PopART's sessions, got {value!r}")
+            raise MissingFeature(
+                f"SessionOptions.{name} is {value!r}: PopART's sessions have no replicas here, and take data from the host"
+            )
         if (name in ACCEPTED or name in GROUPS) and value != self.__dict__[name]:
-            logging.getLogger("popart").warning("SessionOptions.%s changes nothing: it is about PopART's compiler", name)
+            logging.getLogger("popart").warning("SessionOptions.%s changes nothing here", name)
         self.__dict__[name] = value
 
 

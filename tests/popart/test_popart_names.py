@@ -50,6 +50,10 @@ def test_options_are_known_work_or_are_refused(caplog):
         options.enableOutlinig = True
     with pytest.raises(MissingFeature, match="replicas"):
         options.replicatedGraphCount = 2
+    with pytest.raises(MissingFeature, match=r"SessionOptions\.syntheticDataMode is 1"):
+        options.syntheticDataMode = 1
+    options.instrumentWithHardwareCycleCounter = True
+    assert "instrumentWithHardwareCycleCounter changes nothing" in caplog.text
 
 
 @pytest.mark.parametrize("module", ["pypoplar.poptorch", "pypoplar.popart"])
