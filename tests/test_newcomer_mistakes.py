@@ -110,7 +110,7 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "graph.outputVertexGraph('vertices.dot')": (PoplarTypeError, "writes to an open text file, got 'vertices.dot'"),
     "graph.outputComputationGraph('graph.dot')": (PoplarTypeError, "writes to an open text file, got 'graph.dot'"),
     "graph.hasCodelet(Increase)": (PoplarTypeError, "a codelet is asked for by its name, got"),
-    "graph.addCodelets('codelets.cpp')": (OSError, "codelets are Python classes: give the classes, or the path of their .py file"),
+    "graph.addCodelets('codelets.cpp')": (OSError, "no file of codelets at 'codelets.cpp' (looked in"),
     "graph.addVertex(cs, Increase, x)": (PoplarTypeError, "connections are a dict or a list of pairs"),
     "graph.setFieldSize(vertex()['values'], '4')": (PoplarTypeError, "the size of field 'values' (FLOAT) of Increase"),
     "vertex(First)['rows']['a']": (PoplarTypeError, "is a whole number, got 'a'"),

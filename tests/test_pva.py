@@ -121,7 +121,7 @@ def test_the_directory_of_a_profile_and_a_second_path_are_accepted(made, tmp_pat
 
 
 def test_versions_and_settings_say_what_is_so(report, made):
-    assert report.version.major == 7
+    assert report.version.major == 8
     assert report.instrumentationSettings.computeInstrumentationLevel == "Tile"
     options = {"debug.computeInstrumentationLevel": "vertex"}
     other = evolve(made, compilation=evolve(made.compilation, options=options))

@@ -4,14 +4,6 @@ Under `poprun` the getters tell of this instance, and instances have collectives
 `pypoplar.popdist.poptorch` has the options of a model whose replicas are spread over instances.
 """
 
-from pypoplar.popdist.backend import (
-    execute_on_instances,
-    finalizeBackend,
-    init,
-    initializeBackend,
-    isBackendInitialized,
-    registerCommunicator,
-)
 from pypoplar.popdist.getters import (
     checkNumIpusPerReplica,
     getDeviceId,
@@ -26,6 +18,14 @@ from pypoplar.popdist.getters import (
 )
 from pypoplar.popdist.instance_collectives import allGather, allReduceSum, broadcast, synchronize
 from pypoplar.popdist.instance_runs import getReport, run
+from pypoplar.popdist.mpi_backend import (
+    execute_on_instances,
+    finalizeBackend,
+    init,
+    initializeBackend,
+    isBackendInitialized,
+    registerCommunicator,
+)
 
 __all__ = [
     "allGather",

@@ -13,7 +13,7 @@ from pypoplar.engine.processes import instance_environment
 from pypoplar.engine.processes.peers import together
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.location import caller_location
-from pypoplar.popdist.backend import members, peers
+from pypoplar.popdist.mpi_backend import members, peers
 from pypoplar.tracebacks import public
 
 

@@ -445,7 +445,7 @@ class Execution(ShownInNotebooks):
     @property
     def has_ipus(self) -> bool:
         """Whether there are several IPUs, each with a clock; profiles that are older have one clock for all."""
-        return any(len(run.waiting_by_ipu) for run in self.runs)
+        return any(len(run.waiting_by_ipu) > 1 for run in self.runs)
 
     @property
     def ipus(self) -> tuple[IpuStep, ...]:

@@ -12,6 +12,7 @@ HELD = {  # what else a page may show, and the test that holds it; a page in a f
     "docs/errors.md": {"py": "test_tables.py", "text": "the same"},
     "docs/library-calls.md": {"py": "test_tables.py", "pycon": "test_docstrings.py"},
     "docs/profile-file.md": {"sql": "tests/report/test_profile_file_schema.py"},
+    "docs/how-to/processes.md": {"py": "tests/popdist/test_guide.py"},
     "docs/how-to/port.md": {"cpp": "the C++ that is ported, which nothing here compiles"},
     "docs/codelets.md": {"text": "test_codelet_document.py"},
     "docs/tutorials": {"py": "tests/tutorials/test_pages.py", "diff": "the same", "text": "the same"},

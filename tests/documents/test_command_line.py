@@ -21,5 +21,5 @@ def test_each_help_is_what_the_command_prints():
 
 def test_each_environment_variable_that_is_read_stands_on_the_page():
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "pypoplar").rglob("*.py"))
-    read = set(re.findall(r"""["']((?:PYPOPLAR|POPLAR|POPTORCH|OMPI)_[A-Z_]+)["']""", sources))
+    read = set(re.findall(r"""["']((?:PYPOPLAR|POPLAR|POPDIST|POPTORCH|OMPI)_[A-Z_]+)["']""", sources))
     assert read == set(re.findall(r"^\| `(\w+)`", PAGE, re.M))

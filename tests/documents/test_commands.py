@@ -24,6 +24,7 @@ NOT_RUN = {
     "pypoplar tutorial poptorch_instances --copy": "what follows it is not run",
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }
+SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
 LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS"}  # pytest prints otherwise where one is set
 PROFILES = {"docs/report.md": ("PROFILE", "BEFORE", "AFTER")}  # what a page calls the user's
 FORMS_FOR = (
@@ -182,7 +183,7 @@ def check_form(command, page_text, known_options):
         elif tool in ("python", "python3"):
             assert rest[0] in page_text.replace(command, "") or (ROOT / rest[0]).is_file(), f"there is no {rest[0]}"
         else:
-            assert tool == "sphinx-build" or importlib.util.find_spec(tool), tool
+            assert tool in ("sphinx-build", *SCRIPTS) or importlib.util.find_spec(tool), tool
 
 
 def check_installation(words):

@@ -9,7 +9,7 @@ from lowered_variables import with_one_life
 from numpy.typing import NDArray
 
 from pypoplar.presets import TIMINGS
-from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed
+from pypoplar.report.execution import BY_IPU, Execution, Run, Step, VertexTypeCycles, summed
 from pypoplar.report.line_profile import (
     CodeletText,
     FieldSize,
@@ -308,6 +308,12 @@ def full_report(name: str = "engine") -> Report:
     root = Program("", "Sequence", (Program("", "Repeat", (shared,), -1, "10 times"), Program("", "Call", (shared,)), leaves[2]))
 
     def steps(times: int) -> tuple[Step, ...]:
+        return tuple(evolve(step, cycles_by_ipu=of_one_ipu(step)) for step in plain_steps(times))
+
+    def of_one_ipu(step: Step) -> NDArray[np.int64]:
+        return np.array([[getattr(step, name)] for name in BY_IPU[:-1]] + [[0]])
+
+    def plain_steps(times: int) -> tuple[Step, ...]:
         def by_tile(*values: int) -> NDArray[np.int64]:
             return np.array(values, np.int64) * times
 
@@ -332,7 +338,8 @@ def full_report(name: str = "engine") -> Report:
             Step(**common[2], sync_cycles=50 * times, host_exchange_cycles=5000 * times, host_bytes=256 * times),
         )
 
-    runs = (Run("main", steps(2)), Run("main", steps(2)), Run("main", steps(10), 5))
+    nothing = np.zeros(1, np.int64)
+    runs = (Run("main", steps(2), 1, nothing), Run("main", steps(2), 1, nothing), Run("main", steps(10), 5, nothing))
     totals = tuple(summed([run.steps[step] for run in runs]) for step in range(3))
     events = [(run, step) for run in range(2) for _ in range(2) for step in range(3)]
     cycles = np.array([{0: 50, 1: 420, 2: 5050}[step] for _, step in events])

@@ -14,6 +14,7 @@ from profile_reports import full_report, program_trees, reports
 
 from pypoplar import FLOAT, ApplicationRuntimeError, Engine, Graph, InOut, IPUModel, MissingFeature, Vertex
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
+from pypoplar.report.execution import no_tiles
 from pypoplar.report.file.sqlite_file import load_report, save_report
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.perfetto.perfetto_trace import write_trace
@@ -128,7 +129,9 @@ def test_the_slowest_tile_of_each_step_has_a_lane(written):
 def test_tiles_of_several_ipus_are_named_with_their_ipu(written):
     report = full_report()
     target = evolve(report.compilation.target, numIPUs=2, tilesPerIpu=2)
-    read = written(evolve(report, compilation=evolve(report.compilation, target=target)))
+    runs = [evolve(run, waiting_by_ipu=no_tiles()) for run in report.execution.runs]  # one clock for both, as in older profiles
+    execution = evolve(report.execution, runs=runs)
+    read = written(evolve(report, compilation=evolve(report.compilation, target=target), execution=execution))
     assert [name for _, name in read.slices if name.startswith("Tile ")] == [
         "Tile 0 (tile 0 of IPU 0)",
         "Tile 1 (tile 1 of IPU 0)",

@@ -39,6 +39,7 @@ DEMANDED = {  # what others point to, or one row at least
     *("meta", "target", "graph", "tile", "memory_category", "vertex_type", "variable", "compute_set", "program", "static_step"),
     *("exchange", "step", "run", "run_step", "tile_profile", "line_profile", "codelet", "codelet_line", "vertex_group"),
     "longest_vertex",
+    "run_ipu",
 }
 
 

@@ -20,6 +20,7 @@ from pypoplar.errors import PoplarError
 
 ELECTION = 0.15  # seconds in which others may say that they have failed before
 FAREWELL = 1.0  # seconds in which the first one to fail ends this process
+PASSING_ON = 0.3  # seconds in which the launcher passes on what was printed, before it ends all
 STATUS = 1  # of processes that fail
 INTERRUPTED = 130
 
@@ -55,6 +56,7 @@ def _end_all(peers: Peers, error: BaseException) -> None:
     peers.say(FAILED, when)
     if _is_first(peers, when):
         print_error(peers.name(), error)
+        time.sleep(PASSING_ON)
     else:
         time.sleep(FAREWELL)
     status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else STATUS
