@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
 
 from pypoplar.braces import ordered
 from pypoplar.engine.processes import instance_environment
@@ -12,7 +11,6 @@ from pypoplar.engine.processes.peers import Peers
 from pypoplar.errors import InvalidOption, PoplarIndexError, PoplarTypeError
 from pypoplar.tracebacks import public
 
-Result = TypeVar("Result")
 _started: list[bool] = []
 _communicators: dict[int, tuple[int, ...]] = {}
 
@@ -82,7 +80,7 @@ def peers() -> Peers | None:
 
 
 @public
-def execute_on_instances(instances: Iterable[int], func: Callable[..., Result], *args: Any, **kwargs: Any) -> Result | None:
+def execute_on_instances(instances: Iterable[int], func: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Call a function on some of the instances; the others go on.
 
     Parameters
@@ -96,7 +94,7 @@ def execute_on_instances(instances: Iterable[int], func: Callable[..., Result], 
 
     Returns
     -------
-    Result | None
+    object
         What it gives; None on the others.
 
     Raises
