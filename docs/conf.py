@@ -23,6 +23,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 nitpicky = True
+nitpick_ignore = [("py:class", "onnx.ModelProto")]  # of the extra onnx, which has no inventory of its names
 default_role = "py:obj"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
