@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,17 +11,15 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
+    STEPS,
     BranchOperand,
     CallOperand,
     ComputeOperand,
     JumpOperand,
-    MoveOperand,
     Opcode,
     Operand,
     ProgramRow,
     ServiceOperand,
-    StreamOperand,
-    SyncOperand,
     UnlessEqualOperand,
 )
 from pypoplar.interface.service_kinds import ServiceKind
@@ -37,15 +35,6 @@ TIMELESS = {
 
 OF_ALL = {Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK, Opcode.END}
 """Operations that are about the time of the whole program."""
-
-STEPS: Mapping[int, tuple[Operand, ...]] = {
-    Opcode.MOVE: (MoveOperand.STEP,),
-    Opcode.STREAM_IN: (StreamOperand.STEP,),
-    Opcode.STREAM_OUT: (StreamOperand.STEP,),
-    Opcode.SYNC: (SyncOperand.STEP,),
-    Opcode.COMPUTE: (ComputeOperand.BEFORE, ComputeOperand.STEP, ComputeOperand.AFTER),
-}
-"""The steps that rows execute."""
 
 DECIDING: Mapping[int, tuple[Operand, Operand]] = {
     Opcode.BRANCH: (BranchOperand.TILE, BranchOperand.ROW),
@@ -73,7 +62,7 @@ def waiting_rows(executable: Executable, has: Bools) -> tuple[Int64s, Int64s]:
             begin, end = decided_rows(rows, number)
             ipus = running[end] > running[begin]
             ipus[row[DECIDING[operation][0]] // tiles] = True
-        elif operation in OF_ALL or (operation == Opcode.SERVICE and _is_waited_for(executable, row)):
+        elif _concerns_all(executable, row):
             ipus[:] = True
         elif operation == Opcode.COMPUTE and computes.result_tile[row[ComputeOperand.COMPUTE]] != NOTHING:
             ipus = used[number].copy()
@@ -95,8 +84,12 @@ def decided_rows(rows: list[list[int]], number: int) -> tuple[int, int]:
     return number + 1, end
 
 
-def _is_waited_for(executable: Executable, row: list[int]) -> bool:
-    return executable.services[row[ServiceOperand.SERVICE]]["kind"] not in TIMELESS
+def _concerns_all(executable: Executable, row: list[int]) -> bool:
+    """Whether all IPUs wait for each other at a row."""
+    operation = row[ProgramRow.OPERATION]
+    if operation == Opcode.SERVICE:
+        return executable.services[row[ServiceOperand.SERVICE]]["kind"] not in TIMELESS
+    return operation in OF_ALL
 
 
 def _used(executable: Executable, rows: list[list[int]], has: Bools) -> Bools:
@@ -112,9 +105,9 @@ def _used(executable: Executable, rows: list[list[int]], has: Bools) -> Bools:
             used[number, row[DECIDING[operation][0]] // executable.target.getTilesPerIPU()] = True
         elif operation == Opcode.CALL:
             calls.append((number, row[CallOperand.ROW]))
-        elif operation in OF_ALL - {Opcode.END} or (operation == Opcode.SERVICE and _is_waited_for(executable, row)):
+        elif _concerns_all(executable, row):
             used[number] = True
-    ends = {begin: _end(rows, begin) for _, begin in calls}
+    ends = {begin: end_of(rows, begin, Opcode.RETURN) for _, begin in calls}
     before = -1
     while (now := int(used.sum())) > before:  # functions call functions
         before = now
@@ -124,5 +117,6 @@ def _used(executable: Executable, rows: list[list[int]], has: Bools) -> Bools:
     return used
 
 
-def _end(rows: list[list[int]], begin: int) -> int:
-    return next(row for row in range(begin, len(rows)) if rows[row][ProgramRow.OPERATION] == Opcode.RETURN)
+def end_of(rows: Sequence[Sequence[int]], begin: int, last: Opcode) -> int:
+    """The row that ends the program or function whose first row is `begin`: the first one that does `last`."""
+    return next(row for row in range(begin, len(rows)) if rows[row][ProgramRow.OPERATION] == last)

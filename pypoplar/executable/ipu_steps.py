@@ -63,8 +63,10 @@ class IpuSteps:
         return ipus
 
 
-def steps_of_one_ipu(executable: Executable) -> IpuSteps:
-    """The same where there is one IPU: it has all of each step, and no other to wait for."""
+def steps_of_ipus(executable: Executable) -> IpuSteps:
+    """The steps of an executable by IPU, also where there is one: it has all of each step, and no other to wait for."""
+    if executable.ipu_steps is not None:
+        return executable.ipu_steps
     steps, computes = len(executable.steps), len(executable.computes.first_active) - 1
     fixed, nothing = np.array([step.fixed_cycles for step in executable.steps], np.int64), np.zeros(steps, np.int64)
     first, alone = executable.computes.first_active, np.zeros(computes, np.int64)

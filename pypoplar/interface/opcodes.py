@@ -195,6 +195,14 @@ OPERANDS: Mapping[Opcode, tuple[Operand, ...]] = {
     Opcode.FLOATING_POINT: tuple(FloatingPointOperand),
     Opcode.SYNC: tuple(SyncOperand),
 }
+STEPS: Mapping[int, tuple[Operand, ...]] = {
+    Opcode.MOVE: (MoveOperand.STEP,),
+    Opcode.STREAM_IN: (StreamOperand.STEP,),
+    Opcode.STREAM_OUT: (StreamOperand.STEP,),
+    Opcode.SYNC: (SyncOperand.STEP,),
+    Opcode.COMPUTE: (ComputeOperand.BEFORE, ComputeOperand.STEP, ComputeOperand.AFTER),
+}
+"""The operands that are steps, of the operations that execute some, in the order in which they do."""
 OPERAND_COLUMNS = sorted({int(column) for operands in OPERANDS.values() for column in operands})
 ROW_WORDS = OPERAND_COLUMNS[-1] + 1
 _IDENTITIES = {operation: frozenset(map(id, operands)) for operation, operands in OPERANDS.items()}  # numbers alone are ambiguous

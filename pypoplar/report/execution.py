@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -447,7 +448,7 @@ class Execution(ShownInNotebooks):
         """Whether there are several IPUs, each with a clock; profiles that are older have one clock for all."""
         return any(len(run.waiting_by_ipu) > 1 for run in self.runs)
 
-    @property
+    @cached_property
     def ipus(self) -> tuple[IpuStep, ...]:
         """Where the time of each IPU went; empty where there is one, or one clock for all. Each adds up to `totalCycles`."""
         if not self.has_ipus:

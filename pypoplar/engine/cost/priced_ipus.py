@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.cost.compute_prices import ComputePrice
@@ -13,6 +13,24 @@ from pypoplar.engine.cost.ipu_spent import IpuParts
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.interface.layout import NOTHING
+
+
+@frozen(eq=False)
+class ShareLists:
+    """What is asked of the steps again and again, as lists; see `IpuSteps`."""
+
+    first: list[int]
+    ipu: list[int]
+    waits: list[int]
+    cycles: list[int]
+    row_first: list[int]
+    row_ipu: list[int]
+
+    @staticmethod
+    def of(steps: IpuSteps) -> ShareLists:
+        """Those of the steps."""
+        tables = (steps.first, steps.ipu, steps.waits, steps.fixed_cycles, steps.row_first, steps.row_ipu)
+        return ShareLists(*(table.tolist() for table in tables))
 
 
 @define(eq=False)
@@ -24,21 +42,12 @@ class IpuClocks:
     tile: Int64s | None  # [tiles]: when each was done with its last compute set
     now: list[int]  # by IPU
     together: list[int]  # by IPU: when its tiles were last together
-    _first: list[int] = field(init=False)  # of the steps' shares
-    _ipu: list[int] = field(init=False)  # of shares
-    _waits: list[int] = field(init=False)
-    _cycles: list[int] = field(init=False)
-    _rows: tuple[list[int], list[int]] = field(init=False)  # the IPUs that wait for each other at rows
-
-    def __attrs_post_init__(self) -> None:
-        steps = self.steps
-        self._first, self._ipu, self._waits = steps.first.tolist(), steps.ipu.tolist(), steps.waits.tolist()
-        self._cycles, self._rows = steps.fixed_cycles.tolist(), (steps.row_first.tolist(), steps.row_ipu.tolist())
+    _lists: ShareLists
 
     @staticmethod
     def of(executable: Executable, steps: IpuSteps, tile: Int64s | None) -> IpuClocks:
         """All at the beginning."""
-        return IpuClocks(executable, steps, tile, [0] * steps.ipus, [0] * steps.ipus)
+        return IpuClocks(executable, steps, tile, [0] * steps.ipus, [0] * steps.ipus, ShareLists.of(steps))
 
     @property
     def uniform(self) -> bool:
@@ -86,11 +95,11 @@ class IpuClocks:
 
     def meet(self, row: int, parts: IpuParts) -> None:
         """The IPUs that wait for each other at a row go on when the last of them has come."""
-        first, ipus = self._rows
-        waiting = ipus[first[row] : first[row + 1]]
+        first = self._lists.row_first
+        waiting = self._lists.row_ipu[first[row] : first[row + 1]]
         latest = max((self.now[ipu] for ipu in waiting), default=0)
         for ipu in waiting:
-            parts.wait(len(self._ipu) + ipu, latest - self.now[ipu])
+            parts.wait(len(self._lists.ipu) + ipu, latest - self.now[ipu])
             self.now[ipu] = self.together[ipu] = latest
 
     def move(self, step: int, parts: IpuParts) -> None:
@@ -103,12 +112,14 @@ class IpuClocks:
         """A compute set, which stands at a row; `steps` are the exchange before it, it itself, and the exchange after it."""
         before, step, after = steps
         self._meet_in_step(before, parts)
-        start = {self._ipu[share]: self.now[self._ipu[share]] + self._cycles[share] for share in self._shares(step)}
+        start = {
+            self._lists.ipu[share]: self.now[self._lists.ipu[share]] + self._lists.cycles[share] for share in self._shares(step)
+        }
         for share in self._shares(before):
-            start[self._ipu[share]] += self._cycles[share]
+            start[self._lists.ipu[share]] += self._lists.cycles[share]
         if before != NOTHING or self.executable.steps[step].waits:
-            for ipu, cycles in start.items():
-                self.together[ipu] = cycles
+            for one, cycles in start.items():
+                self.together[one] = cycles
         computed = self._computed(compute, price, start)
         if before != NOTHING:
             self._pass(before, parts, {})
@@ -135,23 +146,23 @@ class IpuClocks:
         return computed
 
     def _shares(self, step: int) -> range:
-        return range(self._first[step], self._first[step + 1]) if step != NOTHING else range(0)
+        return range(self._lists.first[step], self._lists.first[step + 1]) if step != NOTHING else range(0)
 
     def _meet_in_step(self, step: int, parts: IpuParts) -> None:
-        waiting = [share for share in self._shares(step) if self._waits[share]]
-        latest = max((self.now[self._ipu[share]] for share in waiting), default=0)
+        waiting = [share for share in self._shares(step) if self._lists.waits[share]]
+        latest = max((self.now[self._lists.ipu[share]] for share in waiting), default=0)
         for share in waiting:
-            parts.wait(share, latest - self.now[self._ipu[share]])
-            self.now[self._ipu[share]] = latest
+            parts.wait(share, latest - self.now[self._lists.ipu[share]])
+            self.now[self._lists.ipu[share]] = latest
 
     def _pass(self, step: int, parts: IpuParts, computed: dict[int, int]) -> None:
         parts.executed(step, max(computed.values(), default=0))
         for share in self._shares(step):
-            ipu = self._ipu[share]
+            ipu = self._lists.ipu[share]
             later = computed.get(ipu, 0)
-            parts.share(step, share, ipu, self.now[ipu], self._cycles[share] + later, later)
-            self.now[ipu] += self._cycles[share] + later
+            parts.share(step, share, ipu, self.now[ipu], self._lists.cycles[share] + later, later)
+            self.now[ipu] += self._lists.cycles[share] + later
 
     def _gather(self, step: int) -> None:
         for share in self._shares(step):
-            self.together[self._ipu[share]] = self.now[self._ipu[share]]
+            self.together[self._lists.ipu[share]] = self.now[self._lists.ipu[share]]

@@ -25,19 +25,18 @@ from pypoplar.engine.cost.tile_clocks import clocks_of
 from pypoplar.errors import ApplicationRuntimeError, ControlProgramError
 from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, Decision
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.ipu_rows import end_of
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
+    STEPS,
     BranchOperand,
     CallOperand,
     ComputeOperand,
     JumpOperand,
-    MoveOperand,
     Opcode,
     ProgramRow,
     RepeatOperand,
     ServiceOperand,
-    StreamOperand,
-    SyncOperand,
     UnlessEqualOperand,
 )
 from pypoplar.interface.service_kinds import MEETINGS, ServiceKind
@@ -52,13 +51,6 @@ NEEDS_DATA = {
 
 COSTS_NOTHING = {ServiceKind.CALLBACK, ServiceKind.UNDEFINED, ServiceKind.SEED, ServiceKind.REMOTE_READ, ServiceKind.REMOTE_WRITE}
 """Services whose data nothing depends on here: what moves is priced by the rows beside them."""
-
-STEP_OF = {
-    Opcode.MOVE: MoveOperand.STEP,
-    Opcode.STREAM_IN: StreamOperand.STEP,
-    Opcode.STREAM_OUT: StreamOperand.STEP,
-    Opcode.SYNC: SyncOperand.STEP,
-}
 
 GATHERING = {Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK, Opcode.BRANCH, Opcode.UNLESS_EQUAL}
 """Operations that are no steps, and at which all tiles wait for the one that has come farthest."""
@@ -102,7 +94,8 @@ class ProgramCost:
     _computing: dict[int, list[int]] = field(init=False)  # by row, operations of the control
     _moving: list[int] = field(init=False)  # [rows + 1]: how many rows before each compute what decides, or are decided by it
     _functions: dict[int, Spent] = field(factory=dict)  # by first row, where tiles have no clocks of their own
-    _clocks: Any = field(init=False)  # `TileClocks`, or `IpuClocks` of several
+    _beginning: Any = field(init=False)  # `TileClocks`, or `IpuClocks` of several, as a program finds them
+    _clocks: Any = field(init=False)
     _events: int = 0  # that are kept
 
     def __attrs_post_init__(self) -> None:
@@ -114,10 +107,11 @@ class ProgramCost:
         for row, operation in self.executable.cost.computing.tolist():
             self._computing.setdefault(row, []).append(operation)
         self._moving = self._count_moving()
+        self._beginning = clocks_of(self.executable)
 
     def of(self, entry: int, events: int) -> Spent:
         """What the program from a row on costs, with its first `events` executions of steps."""
-        self._clocks = clocks_of(self.executable)
+        self._clocks = self._beginning.copy()
         self._functions.clear()
         self._events = events
         return answer(self._until(entry, Opcode.END))
@@ -147,7 +141,7 @@ class ProgramCost:
         return self._moving[end] > self._moving[begin]
 
     def _end(self, begin: int, last: Opcode) -> int:
-        return next(row for row in range(begin, len(self._rows)) if self._rows[row][ProgramRow.OPERATION] == last)
+        return end_of(self._rows, begin, last)
 
     def _until(self, begin: int, last: Opcode) -> Calls[Spent]:
         """A program or function from its first row on, to its `last`."""
@@ -195,8 +189,9 @@ class ProgramCost:
             steps = (operands[ComputeOperand.BEFORE], operands[ComputeOperand.STEP], operands[ComputeOperand.AFTER])
             compute = operands[ComputeOperand.COMPUTE]
             self._clocks.superstep(row, steps, compute, self.prices.of(compute), parts)
-        elif operation in STEP_OF:
-            self._clocks.move(operands[STEP_OF[operation]], parts)
+        elif operation in STEPS:
+            (step,) = STEPS[operation]
+            self._clocks.move(operands[step], parts)
         elif operation in GATHERING:
             self._clocks.meet(row, parts)
         elif operation == Opcode.SERVICE:

@@ -25,6 +25,7 @@ from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.engine.run_tables import recorded_place
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.ipu_steps import IpuSteps, steps_of_ipus
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, STREAM_WORDS, Phase, Shared, Slowest, Stream, VertexCount
 from pypoplar.interface.header_slots import HOST, Slot
@@ -83,6 +84,7 @@ class InterpretingRunner:
     state: EngineState
     services: Services
     forms: list[PythonForm] = field(default=Factory(lambda self: python_forms(self.state.executable), takes_self=True))
+    steps: IpuSteps = field(default=Factory(lambda self: steps_of_ipus(self.state.executable), takes_self=True))
     prints: list[DebugRecord] = field(factory=list)
     _walk: Interpreter | None = None
     _due: Iterator[int] = field(factory=lambda: iter(()))
@@ -99,7 +101,7 @@ class InterpretingRunner:
 
     def begin(self, entry: int, progress: Callable[[], None] | None) -> None:
         """Let `go_on` begin at row `entry`."""
-        self._walk = Interpreter(self.state, self.forms, self.prints, progress)
+        self._walk = Interpreter(self.state, self.forms, MachineClocks(self.state, self.steps), self.prints, progress)
         self._due = self._walk.walk(entry)
 
     def go_on(self) -> Stop:
@@ -142,10 +144,10 @@ class Interpreter:
 
     state: EngineState
     forms: list[PythonForm]
+    clocks: MachineClocks
     prints: list[DebugRecord]  # what vertices print is appended here
     progress: Callable[[], None] | None = None  # called after every step
     fault: Fault | None = None
-    clocks: MachineClocks = field(default=Factory(lambda self: MachineClocks.of(self.state), takes_self=True))
     _sequence: int = 0
     _start: int = 0  # of the running tile's vertices
 

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
-from pypoplar.executable.ipu_steps import IpuSteps, steps_of_one_ipu
+from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.interface.header_slots import Slot
 
 
@@ -28,12 +28,6 @@ class MachineClocks:
         self._cycles = self.steps.fixed_cycles.tolist()
         self._start = [0] * self.steps.ipus
         self.begin(0)
-
-    @staticmethod
-    def of(state: EngineState) -> MachineClocks:
-        """The clocks of a run that has not begun."""
-        executable = state.executable
-        return MachineClocks(state, executable.ipu_steps or steps_of_one_ipu(executable))
 
     @property
     def latest(self) -> int:
