@@ -37,6 +37,7 @@ VARIABLES: dict[str, str] = {
     "POPTORCH_CACHE_DIR": "The directory where `poptorch` keeps compiled models, as `Options.enableExecutableCaching` says it.",
     "POPTORCH_LOG_LEVEL": "How much `poptorch` says: TRACE, DEBUG, INFO, WARN (if it is not set), ERR or OFF.",
     **{one.name: f"Set by `poprun`: {one.meaning}." for one in INSTANCE_VARIABLES},
+    "POPLAR_TARGET_OPTIONS": "Set by `poprun`, for programs that ask: how IPUs are wired, as JSON. Nothing here reads it.",
     "OMPI_COMM_WORLD_SIZE": "The number of processes that MPI tells `poptorch.Options.Distributed`; more than one need `poprun`.",
     "OMPI_COMM_WORLD_RANK": "Which of them this is.",
 }
