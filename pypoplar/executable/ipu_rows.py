@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,14 +109,22 @@ def _used(executable: Executable, rows: list[list[int]], has: Bools) -> Bools:
             calls.append((number, row[CallOperand.ROW]))
         elif _concerns_all(executable, row):
             used[number] = True
-    ends = {begin: end_of(rows, begin, Opcode.RETURN) for _, begin in calls}
-    before = -1
-    while (now := int(used.sum())) > before:  # functions call functions
-        before = now
-        inside = {begin: used[begin:end].any(0) for begin, end in ends.items()}
-        for number, begin in calls:
-            used[number] |= inside[begin]
+    _add_called(rows, calls, used)
     return used
+
+
+def _add_called(rows: list[list[int]], calls: list[tuple[int, int]], used: Bools) -> None:
+    """Add to each call, a row and the first one of its function, what the function uses: functions before those that call them."""
+    ends = {begin: end_of(rows, begin, Opcode.RETURN) for _, begin in calls}
+    callers = [number for number, _ in calls]
+    within = {begin: calls[bisect_left(callers, begin) : bisect_left(callers, end)] for begin, end in ends.items()}
+    inside: dict[int, Bools] = {}
+    for begin in TopologicalSorter({begin: [called for _, called in own] for begin, own in within.items()}).static_order():
+        for number, called in within[begin]:
+            used[number] |= inside[called]
+        inside[begin] = used[begin : ends[begin]].any(0)
+    for number, called in calls:
+        used[number] |= inside[called]
 
 
 def end_of(rows: Sequence[Sequence[int]], begin: int, last: Opcode) -> int:
