@@ -90,8 +90,6 @@ def test_no_name_of_a_module_is_there_twice():
 
 def test_no_name_of_a_class_is_there_twice():
     places = defaultdict(list)
-    for module, path in HOUSE.modules.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(module)
+    for name, module in HOUSE.classes:
+        places[name].append(module)
     assert {name: tuple(sorted(modules)) for name, modules in places.items() if len(modules) > 1} == SHARED_NAMES

@@ -7,13 +7,14 @@ of the same package that stand on a touched one are taken with it, and then thos
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
-from floors import FLOOR, LATE, House, room
+from floors import FLOOR, LATE, House, room, statements
 
 TESTED_IN = {  # where the name of a room is not that of a folder or of a module of tests
     **dict.fromkeys(("poputil", "popops", "poplin", "poprand", "popnn", "gcl"), ("libraries",)),
@@ -188,7 +189,8 @@ class ChangedTests:
     def users(self, path: str, naming: str = "") -> set[str]:
         """The test files that import a file, or have its folder in a text, themselves or by way of a helper or a conftest."""
         found: set[str] = set()
-        waiting = [one for one in self.sources if name_of(path) in one.imported or (naming and naming in one.named)]
+        named = [one for one in self.sources if naming in one.named] if naming else []
+        waiting = list({*self.importers[name_of(path)], *named})
         seen = set(waiting)
         while waiting:
             one = waiting.pop()
@@ -197,9 +199,18 @@ class ChangedTests:
             elif one.is_conftest:
                 found |= self.at([PurePosixPath(one.path).parent.as_posix()])
             else:
-                further = {other for other in self.sources if name_of(one.path) in other.imported} - seen
+                further = self.importers[name_of(one.path)] - seen
                 seen |= further
                 waiting += further
+        return found
+
+    @cached_property
+    def importers(self) -> defaultdict[str, set[TestFile]]:
+        """The modules of tests, helpers and benchmarks that import a name."""
+        found: defaultdict[str, set[TestFile]] = defaultdict(set)
+        for one in self.sources:
+            for name in one.imported:
+                found[name].add(one)
         return found
 
     @cached_property
@@ -222,14 +233,21 @@ def name_of(path: str) -> str:
 
 
 def _read(path: Path, root: Path) -> TestFile:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    named = {text.partition("/")[0] for text in texts if len(text) < 200}
-    return TestFile(path.relative_to(root).as_posix(), frozenset(_imported(tree)), frozenset(named & set(READ)))
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    named = set(_named(tree)) & set(READ) if any(name in text for name in READ) else set()
+    return TestFile(path.relative_to(root).as_posix(), frozenset(_imported(tree)), frozenset(named))
+
+
+def _named(tree: ast.AST) -> Iterator[str]:
+    """The first folders of what may be paths among the texts of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            yield node.value.partition("/")[0]
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node, _ in statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

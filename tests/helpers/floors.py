@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,26 +130,61 @@ class House:
         """All imports of one module by another, wherever in it."""
         return {arrow for module in self.modules for arrow in self._imports(module)}
 
+    @cached_property
+    def classes(self) -> list[tuple[str, str]]:
+        """All classes, wherever in a module: name and module."""
+        return [(name, module) for module, path in self.modules.items() for name in said(path).classes]
+
     def _imports(self, module: str) -> Iterator[Arrow]:
-        tree = ast.parse(self.modules[module].read_text(encoding="utf-8"))
-        typing_only: set[ast.AST] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                typing_only |= {inner for statement in node.body for inner in ast.walk(statement)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{module}: a relative import"
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                continue
-            for name in names:
-                package, _, rest = name.partition(".")
-                if package == "pypoplar":
-                    yield Arrow(module, rest if rest in self.modules else rest.rpartition(".")[0], node in typing_only)
+        for name, typing_only in said(self.modules[module]).imports:
+            package, _, rest = name.partition(".")
+            if package == "pypoplar":
+                yield Arrow(module, rest if rest in self.modules else rest.rpartition(".")[0], typing_only)
+
+
+class Said(NamedTuple):
+    """What is asked of the text of a module."""
+
+    statements: int  # on its top
+    imports: list[tuple[str, bool]]  # with whether it is for type checkers only
+    classes: list[str]
+
+
+def said(path: Path) -> Said:
+    """What a module says; it is read once, until it is written again."""
+    file = path.stat()
+    return _said(path, file.st_mtime_ns, file.st_size)
+
+
+@cache
+def _said(path: Path, written: int, size: int) -> Said:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[tuple[str, bool]] = []
+    classes: list[str] = []
+    for node, typing_only in statements(tree):
+        if isinstance(node, ast.Import):
+            imports += [(alias.name, typing_only) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            imports += [(f"{node.module}.{alias.name}", typing_only) for alias in node.names]
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node.name)
+    return Said(len(tree.body), imports, classes)
+
+
+def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
+    """All statements of a module, wherever in it, and whether each is for type checkers only; what they compute is left out."""
+    waiting = [(tree, False)]
+    while waiting:
+        node, typing_only = waiting.pop()
+        yield node, typing_only
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, ())
+            if isinstance(inner, list):  # an expression has one too, which is none
+                waiting += [(each, typing_only or (for_types and part == "body")) for each in inner]
 
 
 def _says_nothing(path: Path) -> bool:
     """Whether a package is only the folder of its rooms."""
-    return path.name == "__init__.py" and len(ast.parse(path.read_text(encoding="utf-8")).body) <= 1
+    return path.name == "__init__.py" and said(path).statements <= 1
