@@ -8,8 +8,11 @@ from shifted_interface import run_python, shifted_project
 from pypoplar import Executable, FileLoadError
 
 TESTS = (
-    "tests/engine/test_equality.py", "tests/engine/test_faults.py", "tests/engine/test_streams.py", "tests/executable/test_file.py",
-)  # fmt: skip
+    "tests/engine/test_faults.py",
+    "tests/engine/test_streams.py",
+    pytest.param("tests/engine/test_equality.py", marks=pytest.mark.slow),  # the law of random programs
+    pytest.param("tests/executable/test_file.py", marks=pytest.mark.slow),
+)
 NUMBERS = """
 import enum, importlib, json, pkgutil
 import pypoplar.interface

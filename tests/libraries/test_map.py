@@ -54,7 +54,18 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
 CASES = [(row, type) for row in OPERATIONS.values() for type in row.types]
-NAMED = [(row, type) for row, type in CASES if row.name != "RELU" and "VARIANCE" not in row.name]
+SOME = [  # two types of each operation, others of the next, and all operations of a type that has few
+    (row, type)
+    for number, row in enumerate(OPERATIONS.values())
+    for place, type in enumerate(row.types)
+    if place in {number % len(row.types), (number + len(row.types) // 2) % len(row.types)}
+    or sum(other is type for _, other in CASES) < 8
+]
+
+
+def named(row, type):
+    """Whether an operation has a function of its own name."""
+    return row.name != "RELU" and "VARIANCE" not in row.name
 
 
 class Bench:
@@ -105,11 +116,21 @@ def close(row, type, got, values):
         np.testing.assert_allclose(got.astype(np.float64), wanted.astype(type.dtype), rtol=tolerance, atol=tolerance)
 
 
+def test_every_operation_is_tried_and_every_type():
+    assert {row.name for row, _ in SOME} == set(OPERATIONS)
+    assert {type for _, type in SOME} == {type for _, type in CASES}
+    assert all(sum(row.name == name for row, _ in SOME) >= min(2, len(OPERATIONS[name].types)) for name in OPERATIONS)
+
+
+SHARES = pytest.mark.parametrize("cases", [pytest.param(SOME, id="some"), pytest.param(CASES, id="all", marks=pytest.mark.slow)])
+
+
 @pytest.mark.no_cover
-def test_every_operation_on_every_type_is_numpys():
+@SHARES
+def test_every_operation_on_every_type_is_numpys(cases):
     for types in ({FLOAT, HALF}, set(OPERATIONS["SELECT"].types) - {FLOAT, HALF}):
         bench, made = Bench(), []
-        for number, (row, type) in enumerate((row, type) for row, type in CASES if type in types):
+        for number, (row, type) in enumerate((row, type) for row, type in cases if type in types):
             values = operands(row, type, 37, np.random.default_rng(number))
             tensors = [
                 bench.variable(value, f"{number} {place}", BOOL if value.dtype == bool else type)
@@ -126,9 +147,10 @@ def test_every_operation_on_every_type_is_numpys():
 
 
 @pytest.mark.no_cover
-def test_every_named_function_computes_in_place_and_into_a_given_tensor():
+@SHARES
+def test_every_named_function_computes_in_place_and_into_a_given_tensor(cases):
     bench, made = Bench(), []
-    for number, (row, type) in enumerate(NAMED):
+    for number, (row, type) in enumerate(case for case in cases if named(*case)):
         values = operands(row, type, 13, np.random.default_rng(number))
         forms = []
         for form in ("", "InPlace", "WithOutput"):
