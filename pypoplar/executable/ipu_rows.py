@@ -122,7 +122,7 @@ def _add_called(rows: list[list[int]], calls: list[tuple[int, int]], used: Bools
     for begin in TopologicalSorter({begin: [called for _, called in own] for begin, own in within.items()}).static_order():
         for number, called in within[begin]:
             used[number] |= inside[called]
-        inside[begin] = used[begin : ends[begin]].any(0)
+        inside[begin] = np.any(used[begin : ends[begin]], axis=0)
     for number, called in calls:
         used[number] |= inside[called]
 

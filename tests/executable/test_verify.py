@@ -224,6 +224,19 @@ def test_a_wrong_number_is_refused_by_name(name, change, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 1 << 18])
+def test_moves_are_judged_alike_however_many_records_are_looked_at_together(at_once, monkeypatch):
+    monkeypatch.setattr("pypoplar.executable.verify.move_claims.AT_ONCE", at_once)
+    load(content_of("transfers"))
+    opened = Opened(content_of("transfers"))
+    moves = opened.executable().moves
+    last = np.flatnonzero((moves.count > 1) & (moves.target_list < 0))[-1]
+    assert last > 3
+    opened.array("moves", "target_step")[last] = FAR << 7
+    with pytest.raises(FileLoadError, match=rf"^the file: moves\.target_step\[{last}\] goes too far"):
+        load(opened.content())
+
+
 def move_of_a_stream(opened, operation):
     """The number of the first list of the first move for a stream, and that of its last record."""
     program = opened.array("program")

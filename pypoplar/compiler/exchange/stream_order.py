@@ -52,18 +52,26 @@ def stream_exchange(tiles: int, homes: Homes, tensors: Sequence[ElementRuns], *,
     landings = [landing for number, runs in enumerate(tensors) if (landing := _landing(homes, number, runs)) is not None]
     if not landings:
         return None
+    variables = np.array([landing.variable for landing in landings])
+    numbers = tuple(landing.tensor for landing in landings)
+    local, holder, sender, crossing = _parted(landings, inward=inward)
+    landings.clear()  # the account of millions of pieces takes as much again
+    transfers = Transfers(crossing.source_tile, crossing.target_tile, variables[sender], crossing.source_offset, crossing.bytes)
+    shares = None if len(numbers) == 1 else CopyShares(*share_out(transfers, sender, len(numbers)), holder, sender)
+    pieces = np.bincount(holder, minlength=tiles)
+    return StreamExchange(account(tiles, transfers), pieces, local, numbers, shares)
+
+
+def _parted(landings: list[_Landing], *, inward: bool) -> tuple[Pieces, Int64s, Int64s, Pieces]:
+    """What stays on its tile; of what does not, the tiles that hold it, whose it is, and the pieces as they are sent."""
     base = offsets([landing.bytes for landing in landings])  # streams that come together land one behind the other
     owner = np.repeat(np.arange(len(landings)), [len(landing.pieces.bytes) for landing in landings])
     landed = end_to_end([landing.pieces for landing in landings])
     stays = landed.source_tile == landed.target_tile
-    moved = evolve(landed, source_offset=landed.source_offset + base[owner])
-    crossing, sender = chosen(moved if inward else turned(moved), ~stays), owner[~stays]
-    variable = np.array([landing.variable for landing in landings])[sender]
-    transfers = Transfers(crossing.source_tile, crossing.target_tile, variable, crossing.source_offset, crossing.bytes)
-    holder = landed.target_tile[~stays]
-    shares = None if len(landings) == 1 else CopyShares(*share_out(transfers, sender, len(landings)), holder, sender)
-    pieces, numbers = np.bincount(holder, minlength=tiles), tuple(landing.tensor for landing in landings)
-    return StreamExchange(account(tiles, transfers), pieces, chosen(landed, stays), numbers, shares)
+    local, holder = chosen(landed, stays), landed.target_tile[~stays]
+    crossing, sender = chosen(landed, ~stays), owner[~stays]
+    moved = evolve(crossing, source_offset=crossing.source_offset + base[sender])
+    return local, holder, sender, moved if inward else turned(moved)
 
 
 def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import define, evolve, field, fields_dict, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
+from pypoplar.arrays.freed_memory import give_back
 from pypoplar.arrays.groups import offsets, ragged, sorting_order, whole_groups
 from pypoplar.arrays.swept import shortened
 from pypoplar.compiler.exchange_plan import Pieces
@@ -94,6 +97,17 @@ def _recorded(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s, first
         tile=tile[first],
         places=np.concatenate(places).astype(np.uint32),
     )
+
+
+def _narrow(records: Records) -> Records:
+    """The same in 32 bits where these are enough: of millions of records, nine columns wait for the end."""
+
+    def narrow(column: Int64s) -> Int64s:
+        fits = len(column) == 0 or (int(column.min()) >= -(1 << 31) and int(column.max()) < 1 << 31)
+        return column.astype(np.int32) if fits else column
+
+    narrowed: dict[str, Any] = {name: narrow(getattr(records, name)) for name in fields_dict(Records) if name != "places"}
+    return evolve(records, **narrowed)
 
 
 def fold_by_rows(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records:
@@ -304,7 +318,7 @@ class MoveLists:
         for part in whole_groups(owner, FOLDED_AT_ONCE):
             records = fold(source[part], target[part], bytes[part], owner[part])
             lengths += np.bincount(records.tile // tiles, minlength=len(lengths))
-            self._folded.append(evolve(records, tile=records.tile % tiles))
+            self._folded.append(_narrow(evolve(records, tile=records.tile % tiles)))
         self._lengths += lengths.tolist()
         self._waiting.clear()
         self._waiting_pieces = 0
@@ -332,13 +346,16 @@ class MoveLists:
         """All tables."""
         if self._waiting:
             self._fold()
-        places = offsets([len(records.places) for records in self._folded])
+        rows, places = sum(self._lengths), offsets([len(records.places) for records in self._folded])
         parts = {name: [getattr(records, name) for records in self._folded] for name in fields_dict(Records)}
         self._folded.clear()
 
         def column(name: str) -> Int64s:
             own = parts.pop(name)  # is not needed in two forms
-            return np.ascontiguousarray(np.concatenate(own) if own else np.zeros(0), np.int64)
+            whole = np.concatenate([np.zeros(0, np.int64), *own], dtype=np.int64)
+            own.clear()
+            give_back(rows)
+            return whole
 
         def lists(name: str) -> Int64s:
             parts[name] = [np.where(own == NOTHING, NOTHING, own + places[n]) for n, own in enumerate(parts[name])]

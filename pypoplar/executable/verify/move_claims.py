@@ -7,7 +7,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import sums_between
-from pypoplar.executable.claims import LARGEST
+from pypoplar.executable.claims import LARGEST, Where
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
@@ -23,6 +23,8 @@ from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.layout import NOTHING
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
+
+AT_ONCE = 1 << 18  # records: what is worked out of them on the way takes little memory
 
 
 @frozen(eq=False)
@@ -103,27 +105,52 @@ def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int
 
 def _record_ends(moves: Moves, side: str, other: str) -> Int64s:
     """Where the bytes of each record end on a side, which begins at 0."""
-    base, step, listed = (getattr(moves, side + what) for what in ("", "_step", "_list"))
+    listed = getattr(moves, side + "_list")
     check_range(f"moves.{side}_list", listed, NOTHING, len(moves.places))
-    named = listed != NOTHING
-    steps = np.where(named, 0, moves.count - 1)
-    check_most(f"moves.{side}_step span", steps, LARGEST // np.maximum(np.abs(step), 1), "goes too far", f"moves.{side}_step")
-    span = steps * step
-    check_least(f"moves.{side} begin", base + np.minimum(span, 0), 0, "goes below 0", f"moves.{side}")
-    ends: Int64s = base + np.maximum(span, 0) + moves.bytes
-    chosen = np.flatnonzero(named)
-    if len(chosen):
-        first, count, size = listed[chosen], moves.count[chosen], moves.bytes[chosen]
-        where = f"the listed moves.{side}"
-        check_least(f"moves.{side}_list count", count, 2, "is not of several small pieces", where)
-        check_most(f"moves.{side}_list bytes", size, LISTED_BYTES, "is not of several small pieces", where)
-        apart = getattr(moves, other + "_step")[chosen]
-        check_each(f"moves.{side}_list gap", apart == size, "has a gap on the other side", where)
-        check_most(f"moves.{side}_list end", first + count, len(moves.places), "is too long", f"moves.{side}_list")
-        limits = np.stack((first, first + count), 1).ravel()
-        largest = np.maximum.reduceat(np.append(moves.places, np.uint32(0)), limits)[::2]
-        ends[chosen] += largest.astype(np.int64) * size
+    ends = np.empty(len(listed), np.int64)
+    for begin in range(0, len(listed), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        ends[part] = _stepped_ends(moves, side, part)
+        named = np.flatnonzero(listed[part] != NOTHING) + begin
+        if len(named):
+            ends[named] += _largest_places(moves, side, other, named) * moves.bytes[named]
     return ends
+
+
+def _stepped_ends(moves: Moves, side: str, part: slice) -> Int64s:
+    """Where the bytes of some records end that go in steps; of those with a list, where a first place of 0 ends."""
+    base, step = getattr(moves, side)[part], getattr(moves, side + "_step")[part]
+    steps = np.where(getattr(moves, side + "_list")[part] != NOTHING, 0, moves.count[part] - 1)
+
+    def where(name: str) -> Where:
+        return lambda entry: f"{name}[{part.start + entry}]"
+
+    most = LARGEST // np.maximum(np.abs(step), 1)
+    check_most(f"moves.{side}_step span", steps, most, "goes too far", where(f"moves.{side}_step"))
+    span = steps * step
+    check_least(f"moves.{side} begin", base + np.minimum(span, 0), 0, "goes below 0", where(f"moves.{side}"))
+    ends: Int64s = base + np.maximum(span, 0) + moves.bytes[part]
+    return ends
+
+
+def _largest_places(moves: Moves, side: str, other: str, records: Int64s) -> Int64s:
+    """The largest place of each of these records, which have a list."""
+    first, count, size = getattr(moves, side + "_list")[records], moves.count[records], moves.bytes[records]
+
+    def where(entry: int) -> str:
+        return f"the listed moves.{side}[{records[entry]}]"
+
+    check_least(f"moves.{side}_list count", count, 2, "is not of several small pieces", where)
+    check_most(f"moves.{side}_list bytes", size, LISTED_BYTES, "is not of several small pieces", where)
+    apart = getattr(moves, other + "_step")[records]
+    check_each(f"moves.{side}_list gap", apart == size, "has a gap on the other side", where)
+    check_most(
+        f"moves.{side}_list end", first + count, len(moves.places), "is too long", lambda at: f"moves.{side}_list[{records[at]}]"
+    )
+    low, high = int(first.min()), int((first + count).max())
+    places = np.append(moves.places[low:high], np.uint32(0))  # the last list ends before what is added
+    largest: Int64s = np.maximum.reduceat(places, np.stack((first, first + count), 1).ravel() - low)[::2].astype(np.int64)
+    return largest
 
 
 def _largest(first: Int64s, values: Int64s) -> Int64s:

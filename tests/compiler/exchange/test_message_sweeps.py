@@ -58,3 +58,18 @@ def test_the_account_of_many_transfers_is_the_same_with_machine_code() -> None:
     for name in ("bytes_sent", "bytes_received"):
         assert getattr(plain.exchange, name).tolist() == getattr(swept.exchange, name).tolist()
     assert plain.offset.tolist() == swept.offset.tolist()
+
+
+def test_the_account_is_the_same_where_many_transfers_are_looked_at_receiver_by_receiver(monkeypatch: Any) -> None:
+    random = np.random.default_rng(6)
+    columns = [random.integers(0, most, 5000) for most in (16, 16, 3, 900)]
+    transfers = Transfers(*columns, random.integers(1, 9, 5000))
+    at_once = account(8, transfers, 2)
+    monkeypatch.setattr("pypoplar.compiler.exchange.message_account.MANY", 40)
+    by_receiver = account(8, transfers, 2)
+    assert at_once.exchange.messages.tolist() == by_receiver.exchange.messages.tolist()
+    assert at_once.exchange.messages.dtype == by_receiver.exchange.messages.dtype
+    for name in ("bytes_sent", "bytes_received"):
+        assert getattr(at_once.exchange, name).tolist() == getattr(by_receiver.exchange, name).tolist()
+    assert at_once.offset.tolist() == by_receiver.offset.tolist()
+    assert at_once.stretches.tolist() == by_receiver.stretches.tolist()

@@ -65,3 +65,22 @@ def test_a_move_of_nothing_has_no_lists() -> None:
     lists = MoveLists()
     number = lists.add(Places(nothing, nothing), Places(nothing, nothing), nothing, nothing)
     assert described(lists.finish(), number) == []
+
+
+@pytest.mark.parametrize("far", [(1 << 31) - 8, (1 << 31) - 4, 1 << 31, 1 << 40])
+def test_places_of_any_size_come_back_as_they_were(far: int) -> None:
+    """Chunks of a stream may be larger than 2 GiB; what waits for the end is kept narrow."""
+    here, there = np.array([0, 4, 16, 40]), np.array([far, far + 40, far - 80, far + 4])
+    one, size = np.zeros(4, np.int64), np.full(4, 4)
+    lists = MoveLists()
+    out, back = (
+        lists.add(Places(one, here), Places(one, there), size, one),
+        lists.add(Places(one, there), Places(one, here), size, one),
+    )
+    moves = lists.finish()
+    assert moves.source.dtype == moves.tile.dtype == moves.count.dtype == np.int64
+    for move, ends in ((out, (here, there)), (back, (there, here))):
+        (entry,) = moves.lists_of(move)
+        pieces = [(record, piece) for record in moves.records_of(entry) for piece in range(int(moves.count[record]))]
+        assert [moves.source_of(*piece) for piece in pieces] == ends[0].tolist()
+        assert [moves.target_of(*piece) for piece in pieces] == ends[1].tolist()
