@@ -36,10 +36,10 @@ def load_profile() -> str:
     return name
 
 
-def examples(count: int) -> Callable[[Any], Any]:
+def examples(count: int, fewest: int = FEWEST) -> Callable[[Any], Any]:
     """Draw so many examples of a law; in proportion where a profile has more or fewer than usual, but not below the fewest."""
     most = settings().max_examples
-    return settings(max_examples=max(count * most // USUAL, min(count, FEWEST, most)))
+    return settings(max_examples=max(count * most // USUAL, min(count, fewest, most)))
 
 
 def always(count: int) -> Callable[[Any], Any]:

@@ -56,24 +56,33 @@ class Ranks:
     """Processes that wait for cases of `spread_cases`."""
 
     def __init__(self, processes: int) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
+        from spread_worker import receive
+
+        with socket.create_server(("127.0.0.1", 0), backlog=processes) as server:
             port = server.getsockname()[1]
             self.process = subprocess.Popen(mpiexec(processes, str(HELPERS / "spread_worker.py"), str(port)), env=environment())
             server.settimeout(60)
-            self.connection, _ = server.accept()
+            connected = [server.accept()[0] for _ in range(processes)]
+        by_rank = {receive(connection): connection for connection in connected}
+        self.connections = [by_rank[rank] for rank in range(processes)]
 
-    def outcome(self, case: Any) -> list[Any] | None:
-        """What all replicas leave, in order."""
-        from spread_worker import receive, send
+    def begin(self, case: Any) -> None:
+        """Let them run a case."""
+        from spread_worker import send
 
-        send(self.connection, case)
-        left: Sequence[Any] = receive(self.connection)
+        for connection in self.connections:
+            send(connection, case)
+
+    def outcome(self) -> list[Any] | None:
+        """What all replicas leave of the case that has begun, in order."""
+        from spread_worker import receive
+
+        left: Sequence[Any] = [receive(connection) for connection in self.connections]
         return None if left[0] is None else [one for of_process in left for one in of_process]
 
     def close(self) -> None:
         """End them."""
-        from spread_worker import send
-
-        send(self.connection, None)
+        self.begin(None)
         self.process.wait(30)
-        self.connection.close()
+        for connection in self.connections:
+            connection.close()

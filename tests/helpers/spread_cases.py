@@ -22,6 +22,7 @@ from pypoplar import (
     Vector,
     Vertex,
     gcl,
+    popdist,
     popops,
 )
 from pypoplar.gcl import CollectiveOperator, CommGroup, CommGroupType
@@ -190,31 +191,34 @@ class Drawn:
             engine.run()
         except (PoplarError, ValueError) as problem:
             error = f"{type(problem).__name__}: {problem} {getattr(problem, '__notes__', '')}"
-        return [
+        if error:
+            return [{"error": error} for _ in numbers]
+        values = {name: engine.readTensor(name) for name in self.random.handles}
+        left = [
             {
-                "error": error,
-                **self._left(engine, number, {name: array[row] for name, array in connected.items()}, error),
+                "values": {name: value[row] for name, value in values.items()},
+                "arrays": {name: array[row] for name, array in connected.items()},
+                "report": report_facts(engine.getReport(number)),
+                "clock": engine._replicas[row].state.clock,
                 "printed": outs[row].getvalue(),
                 "taken": taken[number],
             }
-            if not error
-            else {"error": error}
             for row, number in enumerate(numbers)
         ]
+        merged = popdist.getReport(engine, self.case.seed % self.case.replicas)
+        if numbers.start == 0:
+            left[0]["merged"] = report_facts(merged)
+        return left
 
-    def _left(self, engine: Engine, number: int, arrays: Any, error: str) -> dict[str, Any]:
-        row = number - engine._replicas[0].number
-        values = {name: engine.readTensor(name)[row] for name in self.random.handles}
-        report = engine.getReport(number)
-        steps = [] if report.execution is None else [step_facts(step) for step in report.execution.steps]
-        exchanges = [(exchange.name, exchange.bytes_sent.tolist()) for exchange in engine.executable.exchanges]
-        return {
-            "values": values,
-            "arrays": arrays,
-            "steps": steps,
-            "exchanges": exchanges,
-            "clock": engine._replicas[row].state.clock,
-        }
+
+def report_facts(report: Any) -> list[Any]:
+    """What a report says of what a replica has run, and of the exchanges of its program."""
+    steps = [] if report.execution is None else [step_facts(step) for step in report.execution.steps]
+    exchanges = [
+        (one.name, one.phase, one.source.tolist(), one.destination.tolist(), one.bytes.tolist())
+        for one in report.compilation.exchanges
+    ]
+    return [steps, exchanges, report.compilation.target.numReplicas]
 
 
 def step_facts(step: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A process of several that run cases of `spread_cases`: the first one gets them from the test, and sends it what all have left."""
+"""A process of several that run cases of `spread_cases`: each gets them from the test, and sends it what its replicas have left."""
 
 import socket
 import sys
@@ -39,14 +39,13 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def main(port: int) -> None:
-    """Run cases until there is None."""
+    """Run cases until there is None. Between them it waits at a socket, where it takes no processor time as in MPI."""
     comm = MPI.COMM_WORLD
     mpi_meeting.PATIENCE = 60  # where a machine is busy the others come late, and are to raise the same
-    connection = socket.create_connection(("127.0.0.1", port)) if comm.rank == 0 else None
-    while (case := comm.bcast(None if connection is None else receive(connection))) is not None:
-        left = comm.gather(outcome(case, comm))
-        if connection is not None:
-            send(connection, left)
+    connection = socket.create_connection(("127.0.0.1", port))
+    send(connection, comm.rank)
+    while (case := receive(connection)) is not None:
+        send(connection, outcome(case, comm))
 
 
 if __name__ == "__main__":
