@@ -19,6 +19,7 @@ from typing import IO
 
 KEPT = 400  # lines of an instance that is not shown, for where it fails
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+GUARD = "POPRUN_GUARD"  # the variable by which an instance knows that this process, its parent, tells poprun how it ends
 MARK = "poprun-instance-ended"  # begins a line for poprun: which instance, and its exit status or, below 0, the signal
 
 
@@ -75,7 +76,7 @@ def main() -> int:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         close_fds=False,  # by some of them it talks with the launcher
-        env={**os.environ, **json.loads(variables)},
+        env={**os.environ, **json.loads(variables), GUARD: str(os.getpid())},
         preexec_fn=prepare,
     )
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

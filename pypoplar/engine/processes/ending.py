@@ -21,6 +21,7 @@ from pypoplar.errors import PoplarError
 ELECTION = 0.15  # seconds in which others may say that they have failed before
 FAREWELL = 1.0  # seconds in which the first one to fail ends this process
 PASSING_ON = 0.3  # seconds in which the launcher passes on what was printed, before it ends all
+GUARD = "POPRUN_GUARD"  # the process that poprun has started this one by
 STATUS = 1  # of processes that fail
 INTERRUPTED = 130
 
@@ -37,11 +38,39 @@ def end_together(peers: Peers) -> None:
             os._exit(STATUS)
 
     sys.excepthook = hook
+    _hear_status()
     atexit.register(_leave, peers)  # before mpi4py ends MPI, as it is registered later
 
 
+_status: list[int] = []  # with which a script that `python -m mpi4py` runs ends, as mpi4py hears of it
+_heard: list[bool] = []  # whether it tells us
+
+
+def _hear_status() -> None:
+    """Learn of `sys.exit(3)`, by which mpi4py ends all processes: no hook of Python's tells of it."""
+    from mpi4py import MPI
+
+    known = getattr(MPI, "_set_abort_status", None)
+    if known is None or _heard:
+        return
+
+    def take(status: int) -> None:
+        _status[:] = [status]
+        known(status)
+
+    MPI._set_abort_status = take
+    _heard.append(True)
+
+
 def _leave(peers: Peers) -> None:
+    """Let the others know that this process ends; one that ends by a status is to end them, who wait for that."""
     with contextlib.suppress(Exception):
+        if _status and _status[0]:
+            sys.stderr.write(f"{peers.name()}: ended with exit status {_status[0]}\n")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            time.sleep(PASSING_ON)
+            return
         peers.say(ENDED, peers.number)
         deadline = time.perf_counter() + FAREWELL
         while peers._said and time.perf_counter() < deadline:
@@ -53,14 +82,21 @@ def _end_all(peers: Peers, error: BaseException) -> None:
     """Print what the first process to fail has raised, and end all."""
     owner = vars(error).get(AGREED, peers.rank)
     when = time.time() if owner == peers.rank else float("inf")
+    status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else STATUS
     peers.say(FAILED, when)
     if _is_first(peers, when):
         print_error(peers.name(), error)
+        if _is_guarded():
+            os._exit(status)
         time.sleep(PASSING_ON)
     else:
         time.sleep(FAREWELL)
-    status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else STATUS
     peers.comm.Abort(status)
+
+
+def _is_guarded() -> bool:
+    """Whether the parent is the guard of poprun: it passes on what was printed, tells how this one ended, and ends the others."""
+    return os.environ.get(GUARD) == str(os.getppid())
 
 
 def _is_first(peers: Peers, when: float) -> bool:

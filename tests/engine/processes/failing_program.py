@@ -44,6 +44,8 @@ match HOW:
     case "script" if FAILS:
         time.sleep(WHEN)
         raise RuntimeError("in the script")
+    case "status" if FAILS:
+        sys.exit(3)
     case "ended" if FAILS:
         sys.exit(0)
     case "late" if FAILS:

@@ -74,6 +74,16 @@ def test_a_failure_of_one_instance_ends_all_and_is_told_once(way):
 
 
 @pytest.mark.slow
+def test_a_script_that_ends_by_a_status_ends_all_with_it():
+    mark = f"0.5{random.randrange(10**9)}"
+    status, told = finish(start("status", 1, mark))
+    assert status == 3, told
+    assert told.count("instance 1 (replicas 2 to 3): ended with exit status 3") == 1, told
+    assert "Error" not in told
+    assert none_left(mark)
+
+
+@pytest.mark.slow
 def test_ctrl_c_at_poprun_ends_all():
     mark = f"9{random.randrange(10**9)}"
     process = start("script", 1, mark)
