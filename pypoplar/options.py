@@ -220,7 +220,7 @@ class EngineOptions:
         "seconds after which an instance that waits for others says which of them have not come, and ends all",
     )
     mpi_checks: bool = option(
-        "pypoplar.mpi_checks", FLAG, True, "compare what instances give the streams that all replicas have in common"
+        "pypoplar.mpi_checks", FLAG, True, "compare what instances give streams and weights that all replicas have in common"
     )
     progress: str = option(
         "pypoplar.progress",

@@ -11,10 +11,14 @@ from mpi_launching import environment, require_mpi
 HERE = Path(__file__).parent
 
 
-def run(instances, *program):
+def start(instances, *program):
     options = ["--num-replicas", "4", "--num-instances", str(instances), "--allow-run-as-root", "yes", "--tag-output", "no"]
     command = [sys.executable, "-m", "pypoplar.poprun", *options, sys.executable, *map(str, program)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
+
+
+def run(instances, *program):
+    done = start(instances, *program)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -42,3 +46,19 @@ def test_a_model_of_two_instances_trains_as_in_one_process_to_the_bit():
     for step, (rows, losses) in enumerate(zip(expected["rows"], expected["losses"], strict=True)):
         assert sorted(joined[0]["rows"][step] + joined[1]["rows"][step]) == sorted(rows)
         assert sorted(joined[0]["losses"][step] + joined[1]["losses"][step]) == sorted(losses)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "what"),
+    [("weight", "parameter 'linear.weight'"), ("rate", "the optimizer's"), ("later", "parameter 'linear.bias'"), ("again", "")],
+)
+def test_weights_that_are_not_those_of_the_first_instance_are_named(way, what):
+    pytest.importorskip("torch")
+    require_mpi()
+    done = start(2, "-m", "pypoplar.poptorch", HERE / "training_program.py", way)
+    assert (done.returncode == 0) == (not what), done.stderr
+    if what:
+        (line,) = [line for line in done.stderr.splitlines() if "Error: " in line]
+        assert f"ApplicationRuntimeError: {what}" in line
+        assert "is not the same on instance 1 (replicas 2 to 3) as on instance 0 (replicas 0 to 1)" in line

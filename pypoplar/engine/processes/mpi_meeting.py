@@ -76,7 +76,7 @@ class MpiMeeting:
                 raise self._different_runs(lowest)
             return None
         if digests != -others:
-            self._compare_streams()
+            self._compare(highest <= BEGINS)
         return last
 
     def _place(self, service: int) -> str:
@@ -97,18 +97,22 @@ class MpiMeeting:
             other,
         )
 
-    def _compare_streams(self) -> None:
-        told = self._gathered(self.checks.told())
-        found = self.checks.difference(told)
-        if found is not None:
-            stream, process = found
-            raise together(
-                ApplicationRuntimeError(
-                    f"stream {stream!r} is BROADCAST: all replicas receive the same, but {self.peers.name(process)} gives other "
-                    f"values than {self.peers.name(0)}; make it REPLICATE, or give the same (option pypoplar.mpi_checks)"
-                ),
-                process,
+    def _compare(self, begins: bool) -> None:
+        found = self.checks.agree(self._gathered(self.checks.told(begins)))
+        if found is None:
+            return
+        other, first = self.peers.name(found.process), self.peers.name(0)
+        if found.stream:
+            text = (
+                f"{found.name} is BROADCAST: all replicas receive the same, but {other} gives other values than {first}; "
+                "make it REPLICATE, or give the same (option pypoplar.mpi_checks)"
             )
+        else:
+            text = (
+                f"{found.name} is not the same on {other} as on {first}: all instances begin with the same weights; call "
+                "torch.manual_seed with one number before the model is made, or load one state_dict (option pypoplar.mpi_checks)"
+            )
+        raise together(ApplicationRuntimeError(text), found.process)
 
     def _gathered(self, told: Told) -> list[Told]:
         return self.peers.gather(told, lambda: "the comparison of what instances have")

@@ -16,6 +16,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.executor.batches import joined
 from pypoplar.poptorch.executor.index_ranges import checked_indices
+from pypoplar.poptorch.executor.instance_weights import InstanceWeights
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
@@ -77,6 +78,7 @@ class CompiledModel:
                 self.engine.connectStream(output.name, output.buffer)
         self.parted = executable.replicas > 1 and bool(joint.buffers)  # whether replicas have buffers of their own
         named = set() if self.parted else {one.name for one in self.state}
+        self.weights = InstanceWeights.of(self.engine, self.state, joint.buffers)
         self.checkpoint = self.engine._checkpoint(handle for handle in executable.writes if handle not in named)
         self.loops = call_loops(settings)
         self.begun = False  # whether a call has begun that neither ended nor was undone
@@ -121,8 +123,11 @@ class CompiledModel:
 
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
-        for one in self.state:
-            self.engine.writeTensor(one.name, elements(tensors[one.name], one.name))
+        arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state}
+        for name, array in arrays.items():
+            self.engine.writeTensor(name, array)
+        if self.weights is not None:
+            self.weights.written(arrays)
 
     def read(self) -> dict[str, torch.Tensor]:
         """The values that parameters and buffers have on the device, by name; of several replicas on the first."""
@@ -154,6 +159,8 @@ class CompiledModel:
     def write_number(self, handle: str, number: float) -> None:
         """Give an optimiser's number a value."""
         self.engine.writeTensor(handle, np.array(number, np.float32))
+        if self.weights is not None:
+            self.weights.number_written(handle, number)
 
 
 def _result(output: ModelOutput, replicas: int) -> Any:

@@ -68,12 +68,12 @@ class ModelSettings:
         """Those of a model's options, whose output mode is chosen."""
         popart = options._Popart.options
         accumulated = options.Training.gradient_accumulation if training else 1
-        groups = ReplicaGroups.of_options(options)
         spread = options.Distributed
-        if spread.numProcesses > 1 and groups.size > 1:
+        if spread.numProcesses > 1 and options.input_group_size > 1:
             raise MissingFeature(
                 "Options.inputReplicaGrouping: pypoplar does not have groups of replicas that are spread over processes yet"
             )
+        groups = ReplicaGroups.of_options(options)
         batches = Batches(
             options.device_iterations,
             accumulated,
