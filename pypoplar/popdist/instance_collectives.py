@@ -10,6 +10,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.processes import instance_environment
+from pypoplar.engine.processes.coming_together import gathered
 from pypoplar.engine.processes.peers import together
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.location import caller_location
@@ -142,7 +143,7 @@ def _met(name: str, own: AnyArray | None, communicator: int, root: int = 0) -> l
         return [] if own is None else [own]
     shape, dtype = (None, "") if own is None else (own.shape, str(own.dtype))
     call = _Call(name, communicator, root, shape, dtype, line_text(caller_location()))
-    told = found.part(of).gather((call, own), call.text)
+    told = gathered(found.part(of), (call, own), f"popdist.{name}", call.text)
     first = told[0][0]
     for process, (other, _) in zip(of, told, strict=True):
         if other.alike() != first.alike():

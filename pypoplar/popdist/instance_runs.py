@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.engine import Engine
+from pypoplar.engine.processes.coming_together import gathered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.location import caller_location
 from pypoplar.tracebacks import public
@@ -59,7 +60,7 @@ def getReport(engine: Engine, replica: int | None = None) -> Report | None:
     number = spread.checked_replica(0 if chosen is None else chosen)
     line = line_text(caller_location())
     history = engine._host.one(number, "getReport").runs.history() if number in spread.ours else None
-    told = spread.peers.gather(pickle.dumps(history), lambda: f"popdist.getReport [{line}]")
+    told = gathered(spread.peers, pickle.dumps(history), "popdist.getReport", lambda: f"popdist.getReport [{line}]")
     if spread.peers.rank != 0:
         return None
     return engine._report_maker()(pickle.loads(told[spread.peers.shares.holder(number)]))

@@ -27,10 +27,10 @@ def load_mpi(what: str) -> Any:
 def checked_communicator(comm: Any) -> Any:
     """A communicator of mpi4py's; `PoplarTypeError` for what is none, `InvalidOption` where its MPI is not the launcher's."""
     mpi = load_mpi("Engine(..., comm=...)")
+    if isinstance(comm, mpi.Comm) and comm == mpi.COMM_NULL:
+        raise PoplarTypeError("comm is MPI.COMM_NULL: this process is in no communicator")
     if not isinstance(comm, mpi.Intracomm):
         raise PoplarTypeError(f"comm is a communicator of mpi4py, MPI.COMM_WORLD, got {comm!r}")
-    if comm == mpi.COMM_NULL:
-        raise PoplarTypeError("comm is MPI.COMM_NULL: this process is in no communicator")
     check_launcher(mpi)
     return comm
 

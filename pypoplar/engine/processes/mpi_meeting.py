@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ from attrs import define, evolve, field, frozen
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
+from pypoplar.engine.processes.coming_together import BEGINS, HOST, different_places, first_failure
 from pypoplar.engine.processes.peers import BrokenMeetingError, Peers, together
 from pypoplar.engine.replicas.meeting import Failure
 from pypoplar.engine.replicas.parting import place
@@ -21,7 +21,6 @@ from pypoplar.interface.layout import NOTHING
 
 Told = TypeVar("Told")
 PATIENCE = 0.6  # seconds for which a process that has failed waits for the others, so that all raise what it has raised
-BEGINS = -10  # the place of the beginning of program 0; that of program 1 is one less, and so on
 
 
 @frozen(eq=False)
@@ -72,8 +71,8 @@ class MpiMeeting:
         if failed:
             raise self._first(())
         if high != -low:
-            if high <= BEGINS or -low <= BEGINS:
-                raise self._different_runs(lowest)
+            if -low <= HOST:  # at least one process is not within a run
+                raise different_places(self.peers, self._place(lowest))
             return None
         if digests != -others:
             self._compare(highest <= BEGINS)
@@ -85,17 +84,6 @@ class MpiMeeting:
             return f"the beginning of program {BEGINS - service} [{self._line}]"
         what = place(self.executable, service)
         return f"{what} of a run [{self._line}]" if service == NOTHING else what
-
-    def _different_runs(self, lowest: int) -> BaseException:
-        places = self._gathered(self._place(lowest))
-        other = next((process for process, where in enumerate(places) if where != places[0]), 0)
-        return together(
-            ApplicationRuntimeError(
-                f"{self.peers.name(0)} has come to {places[0]}, and {self.peers.name(other)} to {places[other]}: all instances run "
-                "the same programs in the same order"
-            ),
-            other,
-        )
 
     def _compare(self, begins: bool) -> None:
         found = self.checks.agree(self._gathered(self.checks.told(begins)))
@@ -141,12 +129,7 @@ class MpiMeeting:
 
     def _first(self, failures: Sequence[Failure]) -> BaseException:
         """The first failure of all processes as an error."""
-        own = min(failures, default=None)
-        told = self._gathered(None if own is None else (evolve(own, fault=None, error=None), packed_error(own.error)))
-        process, found = min(((process, one) for process, one in enumerate(told) if one is not None), key=lambda one: one[1][0])
-        if own is not None and process == self.peers.rank and own.error is not None:
-            return together(own.error, process)
-        return together(rebuilt_error(found[1], self.peers.name(process)), process)
+        return first_failure(self.peers, min(failures, default=None))
 
     def cancel(self) -> None:
         """Let what waits for others come back, from another thread."""
@@ -223,28 +206,3 @@ def _bytes(array: AnyArray) -> Bytes:
 def _buffer(parts: Sequence[Bytes]) -> Bytes:
     """What a message is sent from, or received in: one part where it is, several packed."""
     return parts[0] if len(parts) == 1 else np.empty(sum(map(len, parts)), np.uint8)
-
-
-def packed_error(error: BaseException | None) -> bytes:
-    """An error as other processes get it."""
-    assert error is not None
-    text = f"{type(error).__name__}: {error}"
-    whole = (type(error), error.args, getattr(error, "__notes__", []))
-    try:
-        packed = pickle.dumps(whole)
-        pickle.loads(packed)
-    except Exception:  # what users raise may be anything
-        return pickle.dumps((None, (text,), []))
-    return packed
-
-
-def rebuilt_error(told: bytes, name: str) -> BaseException:
-    """The error of another process."""
-    try:
-        kind, arguments, notes = pickle.loads(told)
-        error: BaseException = ApplicationRuntimeError(f"{name}: {arguments[0]}") if kind is None else kind(*arguments)
-    except Exception as problem:
-        return ApplicationRuntimeError(f"{name} has failed, and what it raised cannot be told here: {problem}")
-    for note in notes:
-        error.add_note(note)
-    return error

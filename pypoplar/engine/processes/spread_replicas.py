@@ -13,10 +13,12 @@ from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.processes import instance_environment
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
+from pypoplar.engine.processes.coming_together import gathered
+from pypoplar.engine.processes.errors_told import packed_error, rebuilt_error
 from pypoplar.engine.processes.graph_digest import GraphParts, digest_of, graph_parts
 from pypoplar.engine.processes.instance_peers import instance_peers, peers_of
 from pypoplar.engine.processes.mpi import checked_communicator
-from pypoplar.engine.processes.mpi_meeting import MpiMeeting, packed_error, rebuilt_error
+from pypoplar.engine.processes.mpi_meeting import MpiMeeting
 from pypoplar.engine.processes.peers import Peers, together
 from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.replicas.replica import Replica
@@ -66,7 +68,7 @@ class SpreadReplicas:
             return f"the comparison of graphs [{line}]"
 
         digests = {} if given is None else given.digests()
-        told = self.peers.gather((digests, None if error is None else packed_error(error)), doing)
+        told = gathered(self.peers, (digests, None if error is None else packed_error(error)), "graphs", doing)
         for process, (_, failed) in enumerate(told):
             if failed is not None:
                 own = error if process == self.peers.rank and error is not None else rebuilt_error(failed, self.peers.name(process))
@@ -125,7 +127,7 @@ class SpreadReplicas:
             executable.image.data,
             executable.computes.words,
         ]
-        digests = self.peers.gather(digest_of(facts), lambda: f"the comparison of executables [{line}]")
+        digests = gathered(self.peers, digest_of(facts), "executables", lambda: f"the comparison of executables [{line}]")
         other = next((process for process, digest in enumerate(digests) if digest != digests[0]), None)
         if other is not None:
             raise together(
@@ -171,14 +173,14 @@ def spread(comm: Any, replicas: int, options: Options) -> SpreadReplicas | None:
     if comm is None:
         if not instance_environment.is_set() or instance_environment.instances() == 1 or replicas == 1:
             return None
-        total = instance_environment.TOTAL_REPLICAS.value()
+        peers = instance_peers()  # before errors, so that all of them tell the first one only
+        assert peers is not None
+        total = peers.shares.replicas
         if replicas != total:
             raise InvalidOption(
                 f"the graph has {replicas} replicas, and {total} were started by poprun: it is made for all of them, "
                 "Graph(target, replication_factor(popdist.getNumTotalReplicas()))"
             )
-        peers = instance_peers()
-        assert peers is not None
         comm = peers.comm
     else:
         comm = checked_communicator(comm)

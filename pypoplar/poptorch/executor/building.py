@@ -12,6 +12,7 @@ from torch import fx
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
+from pypoplar.engine.processes.coming_together import gathered
 from pypoplar.engine.processes.instance_peers import instance_peers
 from pypoplar.engine.processes.spread_replicas import spread
 from pypoplar.errors import FileLoadError, TensorShapeError
@@ -118,7 +119,7 @@ def compile_shared(graph: Graph, programs: list[Sequence], settings: ModelSettin
 def all_have(found: bool, processes: int) -> bool:
     """Whether all processes have found what each looks for."""
     peers = instance_peers() if processes > 1 else None
-    return found if peers is None else all(peers.gather(found, lambda: "the search for a compiled model"))
+    return found if peers is None else all(gathered(peers, found, "models", lambda: "the search for a compiled model"))
 
 
 def captured_model(

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from mpi4py import MPI
 
-from pypoplar import INT, Engine, Graph, IPUModel
+from pypoplar import INT, Engine, Graph, IPUModel, popdist
 from pypoplar.program import Copy, CrossReplicaCopy, Repeat, Sequence
 
 HOW, WHO, WHEN = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -50,6 +50,8 @@ match HOW:
         sys.exit(0)
     case "late" if FAILS:
         time.sleep(60)
+    case "host" if FAILS:
+        popdist.synchronize()
     case "other":
         engine.run(RANK)
 engine.run(0)

@@ -20,6 +20,7 @@ WAYS = {
     "ended": "instance 1 (replicas 2 to 3) has ended; instance 0 (replicas 0 to 1) waits at the beginning of program 0 [",
     "late": "instance 1 (replicas 2 to 3) has not come within 1 s (option pypoplar.mpi_timeout); instance 0 (replicas 0 to 1) wait",
     "other": "has come to the beginning of program 0",
+    "host": "instance 0 (replicas 0 to 1) has come to the beginning of program 0 [",
     "killed": "instance 1 (replicas 2 to 3): killed by signal 9 (SIGKILL)",
 }
 
@@ -81,6 +82,25 @@ def test_a_script_that_ends_by_a_status_ends_all_with_it():
     assert told.count("instance 1 (replicas 2 to 3): ended with exit status 3") == 1, told
     assert "Error" not in told
     assert none_left(mark)
+
+
+@pytest.mark.slow
+def test_an_instance_that_never_comes_is_told_by_those_that_wait_for_mpi_to_start():
+    never = "from pypoplar import popdist\nif popdist.getInstanceIndex() == 0: popdist.synchronize()"
+    options = {"POPLAR_ENGINE_OPTIONS": '{"pypoplar.mpi_timeout": "3"}'}
+    command = [sys.executable, "-m", "pypoplar.poprun", "--num-replicas", "2", "--num-instances", "2", "--allow-run-as-root", "yes"]
+    done = subprocess.run(
+        [*command, sys.executable, "-c", never],
+        capture_output=True,
+        text=True,
+        env=environment(**options),
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert (
+        "have not come within 3 s (option pypoplar.mpi_timeout); instance 0 (replica 0) waits at the start of MPI [" in done.stderr
+    )
 
 
 @pytest.mark.slow
