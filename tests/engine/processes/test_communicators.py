@@ -47,9 +47,7 @@ def test_the_communicator_of_no_process_is_refused_by_its_name(library):
 def test_processes_of_a_launcher_of_another_mpi_which_believe_that_they_are_alone_are_told(library, monkeypatch):
     assert mpi.checked_communicator(library.COMM_WORLD) is library.COMM_WORLD
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    with pytest.raises(
-        InvalidOption, match="the launcher of Open MPI has started 2 processes, but mpi4py has another MPI, MPICH 5.0, in"
-    ):
+    with pytest.raises(InvalidOption, match="Open MPI has started 2 processes, but mpi4py has another MPI"):
         mpi.checked_communicator(library.COMM_WORLD)
     library.COMM_WORLD.size = 2
     assert mpi.checked_communicator(library.COMM_WORLD) is library.COMM_WORLD
