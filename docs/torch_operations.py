@@ -28,7 +28,7 @@ itself. Formulas of several steps compute halves in FLOAT.
 
 def page() -> str:
     """The page's text."""
-    from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
+    from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
     from pypoplar.poptorch.lowering.lowering_table import TABLE
 
     families: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))

@@ -38,8 +38,8 @@ SMALL = {  # a house of five rooms, with tests of all that there is
     "pypoplar/interface/words.py": "",
     "pypoplar/graph/tensor.py": "from pypoplar.interface import words",
     "pypoplar/popops/add.py": "from pypoplar.graph import tensor",
-    "pypoplar/compiler/lowering/rows.py": "import pypoplar.graph.tensor",
-    "pypoplar/compiler/compile.py": "from pypoplar.compiler.lowering import rows",
+    "pypoplar/compiler/flattening/rows.py": "import pypoplar.graph.tensor",
+    "pypoplar/compiler/compile.py": "from pypoplar.compiler.flattening import rows",
     "pypoplar/engine/engine.py": "def run():\n    from pypoplar.compiler import compile",
     "tests/conftest.py": "pytest_plugins = ['changed_option']",
     "tests/helpers/rig.py": "import words_of_tests",
@@ -47,7 +47,7 @@ SMALL = {  # a house of five rooms, with tests of all that there is
     "tests/interface/test_words.py": "",
     "tests/graph/test_tensor.py": "from rig import words_of_tests",
     "tests/graph/data/shapes.txt": "",
-    "tests/compiler/lowering/test_rows.py": "",
+    "tests/compiler/flattening/test_rows.py": "",
     "tests/engine/conftest.py": "",
     "tests/engine/test_engine.py": "",
     "tests/engine/native/test_driver.py": "import pypoplar.interface.words",
@@ -112,10 +112,10 @@ def needed(folder, *changed):
         ("pypoplar/interface/words.py", ["engine/native/test_driver", "graph/test_tensor", "interface/test_words", "test_rooms"]),
         (
             "pypoplar/graph/tensor.py",
-            ["compiler/lowering/test_rows", "graph/test_tensor", "libraries/test_add", "test_rooms"],
+            ["compiler/flattening/test_rows", "graph/test_tensor", "libraries/test_add", "test_rooms"],
         ),
-        ("pypoplar/compiler/lowering/rows.py", ["compiler/lowering/test_rows", "engine/test_engine", "test_rooms"]),
-        ("pypoplar/compiler/compile.py", ["compiler/lowering/test_rows", "engine/test_engine", "test_rooms"]),
+        ("pypoplar/compiler/flattening/rows.py", ["compiler/flattening/test_rows", "engine/test_engine", "test_rooms"]),
+        ("pypoplar/compiler/compile.py", ["compiler/flattening/test_rows", "engine/test_engine", "test_rooms"]),
         ("pypoplar/engine/engine.py", ["engine/test_engine", "test_rooms"]),
         ("pypoplar/engine/assets/removed.js", ["engine/test_engine", "test_rooms"]),
         ("pypoplar/popops/add.py", ["libraries/test_add", "test_rooms"]),
@@ -150,7 +150,7 @@ def test_what_concerns_all_or_is_not_known_needs_all_tests_and_says_so(house, ch
 
 def test_imports_for_type_checkers_and_late_ones_need_no_tests(house):
     write(house, {"pypoplar/engine/engine.py": "if TYPE_CHECKING:\n    from pypoplar.compiler import compile"})
-    assert "tests/engine/test_engine.py" not in needed(house, "pypoplar/compiler/lowering/rows.py")
+    assert "tests/engine/test_engine.py" not in needed(house, "pypoplar/compiler/flattening/rows.py")
     write(house, {"pypoplar/report/report.py": "from pypoplar.report import page", "pypoplar/report/page/__init__.py": "A = B = 1"})
     write(house, {"pypoplar/engine/engine.py": "from pypoplar.report import report"})
     assert "tests/engine/test_engine.py" in needed(house, "pypoplar/report/report.py")
@@ -170,8 +170,8 @@ def test_the_option_runs_what_is_not_committed_and_new_files(repository, argumen
         "3 files changed since HEAD: room compiler; imported by engine.engine; "
         "files outside of rooms: docs/new.md, tests/graph/test_new.py"
     )
-    chosen = ["compiler/lowering/test_rows", "documents/test_pages", "engine/test_engine", "graph/test_new", "test_rooms"]
-    folders = ["tests", "tests/compiler/lowering", "tests/documents", "tests/engine", "tests/graph"]
+    chosen = ["compiler/flattening/test_rows", "documents/test_pages", "engine/test_engine", "graph/test_new", "test_rooms"]
+    folders = ["tests", "tests/compiler/flattening", "tests/documents", "tests/engine", "tests/graph"]
     assert said[1] == "test files that need to run: 5, in " + ", ".join(f"{folder} (1)" for folder in folders)
     assert (code, passed) == (0, [f"tests/{test}.py" for test in chosen])
 
@@ -278,8 +278,8 @@ def test_every_file_of_this_project_is_known():
     ("changed", "some", "others"),
     [
         (
-            "pypoplar/compiler/lowering/lowering.py",
-            ["compiler/lowering/test_rules", "engine/test_programs"],
+            "pypoplar/compiler/flattening/lowering.py",
+            ["compiler/flattening/test_rules", "engine/test_programs"],
             ["libraries/test_reduce"],
         ),
         ("codelets/popops_reduce.py", ["libraries/test_reduce", "poptorch/test_losses"], ["engine/test_programs"]),
@@ -288,7 +288,7 @@ def test_every_file_of_this_project_is_known():
             ["report/page/test_views"],
             ["engine/test_programs", "libraries/test_reduce"],
         ),
-        ("pypoplar/interface/opcodes.py", ["interface/test_names", "engine/test_programs", "compiler/lowering/test_rules"], []),
+        ("pypoplar/interface/opcodes.py", ["interface/test_names", "engine/test_programs", "compiler/flattening/test_rules"], []),
         ("tests/helpers/engine_builder.py", ["engine/test_programs"], ["documents/test_readme"]),
         ("tutorials/data/digits.npz", ["tutorials/test_scripts"], ["engine/test_programs"]),
         ("examples/races.py", ["documents/test_examples"], ["engine/test_programs"]),

@@ -13,7 +13,9 @@ from floors import FLOOR, LATE, House, room
 
 ROOT = Path(__file__).parents[1] / "pypoplar"
 
-MODULES_OF_A_PACKAGE = 24
+MODULES_OF_A_PACKAGE = 25  # with its `__init__`
+ONE_MEANING = ("stored_fields", "counted", "joined", "words", "operation", "told", "mapped", "computed", "wide")  # functions
+ONE_ROOM = ("lowering", "flattening", "operations", "operators")
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
@@ -76,7 +78,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_no_package_is_crowded():
-    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in HOUSE.modules.values() if path.name != "__init__.py")
+    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if "_resources" not in path.parts)
     assert {package: size for package, size in sizes.items() if size > MODULES_OF_A_PACKAGE} == {}
 
 
@@ -93,3 +95,18 @@ def test_no_name_of_a_class_is_there_twice():
     for name, module in HOUSE.classes:
         places[name].append(module)
     assert {name: tuple(sorted(modules)) for name, modules in places.items() if len(modules) > 1} == SHARED_NAMES
+
+
+def test_a_word_has_one_meaning_as_a_function():
+    places = defaultdict(list)
+    for module, path in HOUSE.modules.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                places[node.name].append(module)
+    assert {name: places[name] for name in ONE_MEANING if len(places[name]) > 1} == {}
+
+
+def test_a_word_names_one_room():
+    paths = [path for path in ROOT.rglob("*.py") if "_resources" not in path.parts]
+    names = Counter(path.parent.name if path.name == "__init__.py" else path.stem for path in paths)
+    assert {word: names[word] for word in ONE_ROOM} == dict.fromkeys(ONE_ROOM, 1)

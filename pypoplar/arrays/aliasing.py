@@ -11,7 +11,7 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted, distinct
+from pypoplar.arrays.groups import distinct, group_positions
 from pypoplar.arrays.intervals import Interval, VariableInterval
 
 Shape = tuple[int, ...]
@@ -111,7 +111,7 @@ def misplaced(source: RunList, target: RunList) -> int | None:
     low = np.searchsorted(end, source.start, side="right")
     pairs = np.maximum(np.searchsorted(begin, source.start + source.count, side="left") - low, 0)
     run = np.repeat(np.arange(len(source)), pairs)
-    other = order[low[run] + counted(pairs)]
+    other = order[low[run] + group_positions(pairs)]
     bad = np.flatnonzero(source.first[run] - source.start[run] != target.first[other] - target.start[other])
     if not len(bad):
         return None

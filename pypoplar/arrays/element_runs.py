@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
+from pypoplar.arrays.groups import group_positions, offsets, opens, ragged, stepped
 from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
 from pypoplar.arrays.swept import filled
 
@@ -59,7 +59,7 @@ class RunList:
         high = np.searchsorted(self.first, end, side="left")
         pieces = np.where(end > begin, high - low, 0)
         owner = np.repeat(np.arange(len(begin)), pieces)
-        run = np.repeat(low, pieces) + counted(pieces)
+        run = np.repeat(low, pieces) + group_positions(pieces)
         piece_begin = np.maximum(self.first[run], begin[owner])
         piece_end = np.minimum(self.first[run + 1], end[owner])
         count = piece_end - piece_begin
@@ -124,7 +124,7 @@ class RunList:
     def _unit_steps(self) -> RunList:
         times = np.where(self.step == 1, 1, self.count)
         owner = np.repeat(np.arange(len(self.start)), times)
-        start = self.start[owner] + counted(times) * self.step[owner]
+        start = self.start[owner] + group_positions(times) * self.step[owner]
         return RunList(start, np.where(self.step == 1, self.count, 1)[owner], np.ones(len(owner), np.int64))
 
 

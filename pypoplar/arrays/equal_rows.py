@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
-from pypoplar.arrays.groups import counted, ragged
+from pypoplar.arrays.groups import group_positions, ragged
 from pypoplar.arrays.splitmix import splitmix64
 
 
@@ -31,7 +31,7 @@ def first_equal(first: Int64s, *columns: Int64s) -> Int64s:
 
 def _sums(first: Int64s, count: Int64s, columns: tuple[Int64s, ...]) -> UInt64s:
     """[rows]: a number of 64 bits that depends on every entry and its place in the row."""
-    mixed = counted(count).astype(np.uint64)
+    mixed = group_positions(count).astype(np.uint64)
     for column in columns:
         mixed = splitmix64(mixed ^ splitmix64(column.astype(np.uint64)))
     total = np.zeros(len(mixed) + 1, np.uint64)

@@ -128,7 +128,7 @@ def selection(numbers: Int64s) -> slice | Int64s:
     return numbers
 
 
-def counted(count: Integers) -> Int64s:
+def group_positions(count: Integers) -> Int64s:
     """``0, 1, ..., count[0] - 1, 0, 1, ..., count[1] - 1, ...``: the position of each element within its group."""
     return ragged(0, count)
 
@@ -140,7 +140,7 @@ def stepped(first: Integers, count: Integers, step: Integers) -> Int64s:
         swept = np.empty(int(count.sum()), np.int64)
         code(first, count, step, swept)
         return swept
-    numbers = counted(count)
+    numbers = group_positions(count)
     numbers *= np.repeat(step, count)
     numbers += np.repeat(first, count)
     return numbers

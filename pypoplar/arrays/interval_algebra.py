@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.arrays.groups import counted, distinct, in_order, is_sorted, ragged, stepped
+from pypoplar.arrays.groups import distinct, group_positions, in_order, is_sorted, ragged, stepped
 from pypoplar.arrays.interval_sweeps import join_intervals, mark_meeting, overlay_parts
 from pypoplar.arrays.run_sweeps import lay_strands, touch_strands
 from pypoplar.arrays.swept import filled, shortened
@@ -209,7 +209,7 @@ def touched_by_pieces(owner: Int64s, start: Int64s, count: Int64s, step: Int64s)
     # Of runs that begin side by side as many as the step are one stretch; of what is left over each round of them is one.
     blocks, rest = np.divmod(runs, step)
     pieces = blocks + np.where(rest > 0, count, 0)
-    length = np.where(counted(pieces) < np.repeat(blocks, pieces), np.repeat(step * count, pieces), np.repeat(rest, pieces))
+    length = np.where(group_positions(pieces) < np.repeat(blocks, pieces), np.repeat(step * count, pieces), np.repeat(rest, pieces))
     return _joined(Strands(np.repeat(owner, pieces), stepped(start, pieces, step), length))
 
 

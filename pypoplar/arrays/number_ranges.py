@@ -1,4 +1,4 @@
-"""Numbers as text: neighbours as a range."""
+"""Numbers as text: neighbours as a range, and how many there are of something."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def tile_ranges(tiles: Iterable[int]) -> str:
     """``tile 3``, or ``tiles 0-5, 7``; long lists are cut."""
     numbers = set(tiles)
     return f"tile{'' if len(numbers) == 1 else 's'} {number_ranges(numbers)}"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 execution``, ``2,000 executions``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

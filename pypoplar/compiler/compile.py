@@ -30,21 +30,21 @@ from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.merged_copies import merge_copies
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
+from pypoplar.compiler.flattening.appended_rows import check_appended
+from pypoplar.compiler.flattening.codelet_shapes import CodeletShapes
+from pypoplar.compiler.flattening.compute_phases import PhaseCosts, PhaseTable, priced
+from pypoplar.compiler.flattening.compute_tables import ComputeTables
+from pypoplar.compiler.flattening.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
+from pypoplar.compiler.flattening.estimate_tables import count_priced_by, given_by_vertex
+from pypoplar.compiler.flattening.flatten import check_kinds, flatten_programs
+from pypoplar.compiler.flattening.flatten_replicas import make_replication
+from pypoplar.compiler.flattening.flattening_state import Flattening
+from pypoplar.compiler.flattening.load_image import make_image, make_state_image
+from pypoplar.compiler.flattening.move_tables import CountedMoves, MoveLists
+from pypoplar.compiler.flattening.places import TilePlaces
+from pypoplar.compiler.flattening.touch_tables import TouchTables
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
-from pypoplar.compiler.lowering.appended_rows import check_appended
-from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
-from pypoplar.compiler.lowering.compute_phases import PhaseCosts, PhaseTable, priced
-from pypoplar.compiler.lowering.compute_tables import ComputeTables
-from pypoplar.compiler.lowering.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
-from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
-from pypoplar.compiler.lowering.load_image import make_image, make_state_image
-from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
-from pypoplar.compiler.lowering.lower_replicas import make_replication
-from pypoplar.compiler.lowering.lowering_state import Lowering
-from pypoplar.compiler.lowering.move_tables import CountedMoves, MoveLists
-from pypoplar.compiler.lowering.places import TilePlaces
-from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
 from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.placement import place_variables
@@ -131,9 +131,9 @@ def _compile(given: _Given, tick: Progress, memory: BuildMemory, *, share_memory
     tick(4, PASSES)
     rows = len(checked.frozen.edges.run_start)
     give_back(rows)
-    lower = partial(_lower, placed, _lowering(placed))
-    executable = lower() if shortage is None else _refuse(shortage, lower)
-    del checked, placed, lower
+    flatten = partial(_flatten, placed, _flattening(placed))
+    executable = flatten() if shortage is None else _refuse(shortage, flatten)
+    del checked, placed, flatten
     give_back(rows)
     tick(PASSES, PASSES)
     return executable
@@ -165,7 +165,7 @@ class _Checked:
 
 @attrs.frozen(eq=False)
 class _Placed:
-    """Where all of a checked graph lies, and what the lowering needs to know besides."""
+    """Where all of a checked graph lies, and what the flattening needs to know besides."""
 
     checked: _Checked
     homes: Homes
@@ -249,7 +249,7 @@ def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory
     return _Placed(checked, homes, survey, plans, costs, state, used, memory, counts)
 
 
-def _lowering(placed: _Placed) -> Lowering:
+def _flattening(placed: _Placed) -> Flattening:
     """What the rules of the kinds of programs add to, with nothing in it yet."""
     checked, homes, state = placed.checked, placed.homes, placed.state
     frozen, target = checked.frozen, checked.target
@@ -258,7 +258,7 @@ def _lowering(placed: _Placed) -> Lowering:
     marked = checked.options.races == "elements"
     shapes = CodeletShapes.of(frozen.codelets, record_touches=marked)
     tables = ComputeTables(frozen, shapes, places, state, TouchTables(frozen, homes, placed.survey) if marked else None)
-    return Lowering(
+    return Flattening(
         graph=frozen,
         target=target,
         homes=homes,
@@ -272,10 +272,10 @@ def _lowering(placed: _Placed) -> Lowering:
     )
 
 
-def _refuse(shortage: GraphMemoryAllocationError, lower: Callable[[], Executable]) -> NoReturn:
+def _refuse(shortage: GraphMemoryAllocationError, flatten: Callable[[], Executable]) -> NoReturn:
     """Raise the error of a program that does not fit, with the executable that it would be: the report is made of it."""
     with suppress(PoplarError, MemoryError):  # what else is wrong is told once the program fits
-        shortage.executable = lower()
+        shortage.executable = flatten()
     raise shortage
 
 
@@ -306,38 +306,38 @@ def _memory_layout(buffer: Int64s, memory: TileMemory, ipus: int) -> MemoryLayou
     return MemoryLayout(rounded_up(buffer + memory.exchange_buffers, TILE_ALIGNMENT), ipus)
 
 
-def _lower(placed: _Placed, lowering: Lowering) -> Executable:
+def _flatten(placed: _Placed, flattening: Flattening) -> Executable:
     checked, used = placed.checked, placed.used.number
-    frozen, host, tables = lowering.graph, lowering.host, lowering.phases.tables
+    frozen, host, tables = flattening.graph, flattening.host, flattening.phases.tables
     for stream in host.streams.values():
-        lowering.add_stream(stream)
-    programs = lower_programs(lowering, checked.tree)
+        flattening.add_stream(stream)
+    programs = flatten_programs(flattening, checked.tree)
     give_back(len(frozen.edges.run_start))
-    writes = {name: lowering.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
-    reads = {name: lowering.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
+    writes = {name: flattening.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
+    reads = {name: flattening.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
     by_codelet = np.bincount(frozen.vertices.codelet[used], placed.used.pointers, len(frozen.codelets)).astype(np.int64)
     counted = np.bincount(frozen.vertices.codelet[used], minlength=len(frozen.codelets))
     executable = Executable(
-        target=lowering.target,
+        target=flattening.target,
         options=checked.options,
         codelets=frozen.codelets,
         in_place=checked.in_place.fields(frozen),
-        tile_bytes=lowering.places.layout.tile_bytes,
+        tile_bytes=flattening.places.layout.tile_bytes,
         image=_image(placed),
-        program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),
+        program=np.array(flattening.rows, np.int64).reshape(-1, ROW_WORDS),
         entries=np.array(programs.entries, np.int64),
         entry_streams=programs.streams,
-        counters=lowering.counters,
+        counters=flattening.counters,
         call_depth=checked.usage.call_depth,
-        clocks=lowering.clocks,
-        moves=lowering.moves.finish(),
+        clocks=flattening.clocks,
+        moves=flattening.moves.finish(),
         computes=tables.finish(given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)),
         compute_names=frozen.compute_sets,
-        tree=lowering.tree.finish(),
-        steps=tuple(lowering.steps),
-        exchanges=lowering.exchanges,
-        services=tuple(lowering.services),
-        streams=tuple(lowering.streams),
+        tree=flattening.tree.finish(),
+        steps=tuple(flattening.steps),
+        exchanges=flattening.exchanges,
+        services=tuple(flattening.services),
+        streams=tuple(flattening.streams),
         writes=writes,
         reads=reads,
         remotes=_remotes(host),
@@ -353,20 +353,20 @@ def _lower(placed: _Placed, lowering: Lowering) -> Executable:
         ),
         variable_names=frozen.variables.names,
         made_at=MadeAt(line_texts(frozen.variables.locations), line_texts(frozen.compute_set_locations)),
-        floating_point_checks=lowering.sets_floating_point or checked.options.floating_point_exceptions,
+        floating_point_checks=flattening.sets_floating_point or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
-        cost=_cost_facts(checked, lowering),
-        replication=make_replication(lowering, checked.given.graph.replicas()),
+        cost=_cost_facts(checked, flattening),
+        replication=make_replication(flattening, checked.given.graph.replicas()),
     )
-    check_appended(lowering, executable)
+    check_appended(flattening, executable)
     return executable
 
 
-def _cost_facts(checked: _Checked, lowering: Lowering) -> CostFacts | None:
+def _cost_facts(checked: _Checked, flattening: Flattening) -> CostFacts | None:
     if checked.assumed is None:
         return None
-    return find_decisions(lowering, checked.assumed, partial(_control_file, checked.given.graph))
+    return find_decisions(flattening, checked.assumed, partial(_control_file, checked.given.graph))
 
 
 def _control_file(graph: Graph, control: ControlProgram) -> Bytes:

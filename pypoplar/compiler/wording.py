@@ -7,14 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from pypoplar.arrays.groups import distinct
-from pypoplar.arrays.number_ranges import MOST_RANGES, tile_ranges
+from pypoplar.arrays.number_ranges import MOST_RANGES, counted, tile_ranges
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.graph.frozen import FrozenGraph
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 vertex``, ``2,000 vertices``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def element_ranges(ranges: list[tuple[int, int]]) -> str:

@@ -12,7 +12,7 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted, offsets
+from pypoplar.arrays.groups import group_positions, offsets
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
@@ -174,7 +174,7 @@ def _gathered(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: 
     ids, place = np.unique(tensor._ids().reshape(-1), return_inverse=True)
     begin, end, on = mapping.pieces_of(tensor)
     tile = np.full(len(ids), -1, np.int64)
-    tile[place.reshape(-1)[np.repeat(begin, end - begin) + counted(end - begin)]] = np.repeat(on, end - begin)
+    tile[place.reshape(-1)[np.repeat(begin, end - begin) + group_positions(end - begin)]] = np.repeat(on, end - begin)
     order = np.argsort(tile, kind="stable")
     place = np.argsort(order, kind="stable")[place]
     variable = new_variable((copies, len(ids)))

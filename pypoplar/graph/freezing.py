@@ -10,7 +10,7 @@ import numpy as np
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.graph.estimators import RegisteredEstimator, estimate, estimators_of
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.graph.mapping import MappingTable, joined
+from pypoplar.graph.mapping import MappingTable, appended_mapping
 from pypoplar.graph.variables import Variables
 from pypoplar.graph.vertices import VertexTable
 from pypoplar.target import Target
@@ -32,7 +32,7 @@ def freeze(
     whole, mapped, runs = variables.freeze(), mapping.freeze(), None
     if len(vertices.constants):
         placed = vertices.constants.place(whole, rows.tile, places, rows.location)
-        whole, mapped, runs = placed.variables, joined(mapped, placed.mapping), placed.runs
+        whole, mapped, runs = placed.variables, appended_mapping(mapped, placed.mapping), placed.runs
     edges, state = vertices.edges.freeze(runs), vertices.state.freeze(rows.codelet, codelets)
     return FrozenGraph(
         tiles=target.getNumTiles(),

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted, opens, sorting_order
+from pypoplar.arrays.groups import group_positions, opens, sorting_order
 from pypoplar.arrays.interval_algebra import join_touching, paint
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
@@ -195,7 +195,7 @@ class MappingTable:
             runs = runs.unit_steps()
             low, pieces = _met(runs, begin, end)
         run = np.repeat(np.arange(len(runs)), pieces)
-        which = low[run] + counted(pieces)
+        which = low[run] + group_positions(pieces)
         first, last = _places(runs, run, begin[which], end[which])
         full = last > first
         first, last, tile = first[full], last[full], tile[which][full]
@@ -284,7 +284,7 @@ def _places(runs: RunList, run: Int64s, begin: Int64s, end: Int64s) -> tuple[Int
     return first + np.maximum(low, 0), first + np.minimum(high, runs.count[run])
 
 
-def joined(first: FrozenMapping, second: FrozenMapping) -> FrozenMapping:
+def appended_mapping(first: FrozenMapping, second: FrozenMapping) -> FrozenMapping:
     """Two mappings as one; the elements of the second follow those of the first."""
     return FrozenMapping(
         np.concatenate((first.begin, second.begin)),

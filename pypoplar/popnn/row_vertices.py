@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import counted, opens
+from pypoplar.arrays.groups import group_positions, opens
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -51,7 +51,7 @@ def row_tiles(graph: Graph, matrix: Tensor) -> Int64s:
         return np.zeros(rows, np.int64)
     begin, end, tile = mapped_pieces(graph, matrix)
     first, last = begin // length, (end - 1) // length
-    row = np.repeat(first, last - first + 1) + counted(last - first + 1)
+    row = np.repeat(first, last - first + 1) + group_positions(last - first + 1)
     place = np.repeat(np.arange(len(begin)), last - first + 1)
     held = np.minimum(end[place], (row + 1) * length) - np.maximum(begin[place], row * length)
     order = np.lexsort((tile[place], row))
@@ -80,7 +80,7 @@ def grouped_by_tile(tile: Int64s, workers: int) -> RowGroups:
     starts = np.flatnonzero(opens(tile))
     count = np.diff(np.append(starts, len(rows)))
     share = -(-count // workers)
-    worker = counted(count) // np.repeat(share, count)
+    worker = group_positions(count) // np.repeat(share, count)
     first = np.flatnonzero(opens(tile, worker))
     return RowGroups(tile[first], np.append(first, len(rows)), rows)
 

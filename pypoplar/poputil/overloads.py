@@ -162,14 +162,14 @@ def _refusal(call: str, name: str, value: object, hint: Any) -> PoplarTypeError:
         check_prog(call, value)
     if name == "debugContext":
         return PoplarTypeError(f"{call}: a debug name is a string, got {value!r}; options come after it")
-    return PoplarTypeError(f"{call}: {name} is {words(hint)}, got {value!r}")
+    return PoplarTypeError(f"{call}: {name} is {type_words(hint)}, got {value!r}")
 
 
-def words(hint: Any) -> str:
+def type_words(hint: Any) -> str:
     """What a message calls a type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(words(part) for part in inner if part is not type(None))
+        return " or ".join(type_words(part) for part in inner if part is not type(None))
     if hint in NUMBERS:
         return NUMBERS[hint][1]
     if hint in WORDS:
@@ -177,7 +177,7 @@ def words(hint: Any) -> str:
     if origin is not None and issubclass(origin, Mapping):
         return "a dict"
     if origin is not None and origin is not Callable:
-        return f"a list, each {words(inner[0])}" if inner else "a list"
+        return f"a list, each {type_words(inner[0])}" if inner else "a list"
     if isinstance(hint, type):
         article = "an" if hint.__name__[0] in "AEIOU" else "a"
         return f"{article} {hint.__name__}" + (f" such as {next(iter(hint))}" if issubclass(hint, Enum) else "")

@@ -8,13 +8,13 @@ from html import escape
 import numpy as np
 from attrs import asdict, evolve, field, frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.prediction.dearest_modules import PredictedModule, dearest_modules, spent
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Execution, Run
 from pypoplar.report.insights.compute_insights import reachable_peak
 from pypoplar.report.phases import PHASES
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.target import check_count
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.braces import ordered
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarTypeError, UnknownField
 from pypoplar.extras import install_command
 from pypoplar.files import AnyPath, written_whole
 from pypoplar.prediction.prediction import Prediction
 from pypoplar.report.escaping import escaped
-from pypoplar.report.plurals import counted
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
 

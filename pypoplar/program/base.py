@@ -139,7 +139,7 @@ class Program(Runnable, ShownInNotebooks):
     """The base of all programs.
 
     A kind of program defines `reads`, `writes` and `contains`. An engine runs it if the compiler has a rule for it: see
-    `pypoplar.compiler.lowering.rules`.
+    `pypoplar.compiler.flattening.rules`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from pypoplar.report.plurals import counted
+from pypoplar.arrays.number_ranges import counted
 
 NOT_MODELLED = "not modelled: overlap of compute with exchange or host I/O, the host's own time"
 

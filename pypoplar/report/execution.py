@@ -12,12 +12,12 @@ from attrs import evolve, field, frozen
 from attrs.validators import in_
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.line_profile import ExecutedBlock, LineProfile
 from pypoplar.report.memory_report import Total
 from pypoplar.report.phases import PHASES
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.tile_vertices import SizedVertices
 from pypoplar.report.trace import Trace

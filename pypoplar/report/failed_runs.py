@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from pypoplar.report.plurals import counted
+from pypoplar.arrays.number_ranges import counted
 
 MOST_STEPS = 10  # that are told of one run
 

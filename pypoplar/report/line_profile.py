@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from attrs import field, frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.libpva_hints import missing
-from pypoplar.report.plurals import counted
 from pypoplar.spelling import MOST_LISTED, nearest_or_all
 
 

@@ -10,8 +10,8 @@ from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, sums_between
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.libpva_hints import missing
-from pypoplar.report.plurals import counted
 from pypoplar.report.tile_vertices import VertexMemory, VerticesByTile
 
 if TYPE_CHECKING:

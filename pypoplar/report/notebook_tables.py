@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Execution, Run, Step, Steps
 from pypoplar.report.phase_cycles import mean_tile_cycles
 from pypoplar.report.phases import PHASES
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.program_nodes import short_place
 from pypoplar.report.report import Report, ReportTarget

@@ -17,6 +17,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int32s, Int64s
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.report.cost_basis import CostBasis
 from pypoplar.report.execution import Execution
@@ -32,7 +33,6 @@ from pypoplar.report.memory_report import (
     Variable,
     live_bytes,
 )
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import ComputeSet, Program
 
 PROFILE_VERSION = 8

@@ -8,8 +8,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.execution import Execution, Step, numbered_steps
-from pypoplar.report.plurals import counted
 from pypoplar.report.tile_vertices import SizedVertices
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Float64s, Int64s, Numbers
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.report.execution import BY_IPU, Execution, Run, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.phases import PHASES as STEP_PHASES
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import critical_tile
 

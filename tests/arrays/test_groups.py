@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from pypoplar.arrays.groups import (
     before_in_group,
-    counted,
     distinct,
+    group_positions,
     groups_of,
     offsets,
     opens,
@@ -39,7 +39,7 @@ def test_ragged_numbers_go_on_from_the_first_of_each_group_and_stepped_ones_by_i
     first, step = data.draw(several), data.draw(several)
     groups = list(zip(first, counts, step, strict=True))
     assert ragged(column(first), column(counts)).tolist() == [begin + place for begin, count, _ in groups for place in range(count)]
-    assert counted(column(counts)).tolist() == [place for count in counts for place in range(count)]
+    assert group_positions(column(counts)).tolist() == [place for count in counts for place in range(count)]
     assert stepped(column(first), column(counts), column(step)).tolist() == [
         begin + place * by for begin, count, by in groups for place in range(count)
     ]

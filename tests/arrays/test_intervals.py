@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.arrays.groups import counted, offsets
+from pypoplar.arrays.groups import group_positions, offsets
 from pypoplar.arrays.interval_algebra import join_touching, paint
 from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
@@ -54,7 +54,7 @@ def test_nothing_painted_shows_nothing():
 
 def test_offsets_and_counted_number_the_elements_of_groups():
     assert offsets(np.array([2, 0, 3])).tolist() == [0, 2, 2, 5]
-    assert counted(np.array([2, 0, 3])).tolist() == [0, 1, 0, 1, 2]
+    assert group_positions(np.array([2, 0, 3])).tolist() == [0, 1, 0, 1, 2]
 
 
 def test_an_interval_has_poplars_calls_and_pythons_manners():

@@ -1,7 +1,7 @@
 """Which test files a change needs: those of the rooms that it touches, those of rooms that import them, and who uses what.
 
-A room is imported by its own package first: `compiler.lowering` is handed on by `compiler`, which the engine imports. So the rooms
-of the same package that stand on a touched one are taken with it, and then those of other packages that import any of these.
+A room is imported by its own package first: `compiler.flattening` is handed on by `compiler`, which the engine imports. So the
+rooms of the same package that stand on a touched one are taken with it, and then those of other packages that import any of these.
 """
 
 from __future__ import annotations

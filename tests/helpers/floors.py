@@ -40,7 +40,7 @@ FLOORS = (
     "compiler.liveness",
     "compiler.memory",
     "compiler.exchange",
-    "compiler.lowering",
+    "compiler.flattening",
     "compiler",
     "report",
     "report.making",

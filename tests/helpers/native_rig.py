@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.backend.contract import NativeCodelet
+from pypoplar.codelet.backend.native_codelet import native_code
 from pypoplar.codelet.ir.block_numbers import most_blocks
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.random_rounding import may_round_at_random
-from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
+from pypoplar.codelet.ir.typed import For, Price, PricedCodelet, TypedField, check_priced
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, UNLIMITED, WORK_WORDS, CallArgument, Context, Work
@@ -27,6 +29,26 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 FAULT = [Context.FAULT, Context.FAULT_VERTEX, Context.FAULT_LOCATION, Context.FAULT_VALUE, Context.FAULT_BOUND]
 PADDING = 64  # bytes around every span; a write there is an error of ours
+
+
+def compile_codelet(codelet: PricedCodelet, checks: Checks = Checks()) -> NativeCodelet:  # noqa: B008  # frozen
+    """The native code of a codelet that has its prices."""
+    check_priced(codelet)
+    return native_code(codelet, checks, _work(codelet, checks), lambda: codelet)
+
+
+def _work(codelet: PricedCodelet, checks: Checks) -> list[tuple[int, ...]]:
+    """What the blocks do and could cost, where the code counts it; their text does not say it."""
+    if not checks.flops:
+        return []
+    work: list[tuple[int, ...]] = []
+    for statement in walk(codelet.body):
+        match statement:
+            case Price(flops=flops, bytes=bytes, bound=bound):
+                work.append((flops, bytes, bound))
+            case For(price=price) if price is not None:
+                work.append((price.bound, price.bound_of_rest))
+    return work
 
 
 class Memory:

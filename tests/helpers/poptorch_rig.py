@@ -17,7 +17,7 @@ from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.executor.compiled import CompiledModel, lower_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
-from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
+from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
 from pypoplar.poptorch.operators import identity_loss
 from pypoplar.poptorch.update.accumulation import GradientReduction

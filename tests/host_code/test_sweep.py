@@ -20,7 +20,7 @@ from pypoplar import progress
 from pypoplar.arrays import interval_algebra, interval_sweeps, run_sweeps
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.exchange import message_sweeps
-from pypoplar.compiler.lowering import move_sweeps
+from pypoplar.compiler.flattening import move_sweeps
 from pypoplar.compiler.memory import sharing_sweeps
 from pypoplar.host_code import cache, machine
 from pypoplar.host_code import sweep as sweeps

@@ -21,7 +21,7 @@ UNITS = ("barrier", "driver", "general_tiles", "superstep", "tile_account")
 SLOT_OF = {"table": 1, "get": 1, "put": 1, "add": 1, "record": 1}
 WORD_OF = {"get": 2, "put": 2, "add": 2, "word": 1, "invariant_word": 1, "put_word": 1, "word_address": 1}
 RECORDS = {"row", "rows", "context", "contexts", "header", "words", "mark", "event", "shared", "state", "fault", "entry"}
-ROOMS = ("codelet/llvm", "codelet/python", "compiler/lowering", "engine", "executable/verify")
+ROOMS = ("codelet/llvm", "codelet/python", "compiler/flattening", "engine", "executable/verify")
 
 
 @pytest.mark.parametrize("mode", ["native", "interpret"])

@@ -16,7 +16,7 @@ from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
 from pypoplar.poplin.convolution.plan_costs import COPY_SLOTS, WORKERS, Candidates, costs, start_cycles
 from pypoplar.poplin.convolution.serial_steps import SteppedPlan
 from pypoplar.poplin.convolution.sliding_axis import trimmed
-from pypoplar.poputil.superstep_cost import MESSAGE
+from pypoplar.poputil.cost_conventions import MESSAGE
 
 FLOATS, HALVES = ConvTypes(FLOAT, FLOAT, FLOAT), ConvTypes(HALF, HALF, HALF)
 WHOLE = (1,) * 10

@@ -9,7 +9,7 @@ import pytest
 from library_programs import new_graph, variable
 
 from pypoplar import FLOAT, HALF, Graph, PoplarTypeError, Tensor
-from pypoplar.poputil.overloads import fits, forms, overloaded, words
+from pypoplar.poputil.overloads import fits, forms, overloaded, type_words
 from pypoplar.program import Sequence
 from pypoplar.types import ElementType
 
@@ -106,11 +106,11 @@ def test_types_are_those_that_annotations_write(value, hint, whether):
 
 
 def test_types_are_named_in_words():
-    assert words(int | None) == "a whole number"
-    assert words(ElementType | Tensor) == "an element type or a tensor"
-    assert words(Mapping[str, object]) == "a dict"
-    assert words(Callable[[], None]) == "a function"
-    assert words(Iterable[Tensor]) == "a list, each a tensor"
+    assert type_words(int | None) == "a whole number"
+    assert type_words(ElementType | Tensor) == "an element type or a tensor"
+    assert type_words(Mapping[str, object]) == "a dict"
+    assert type_words(Callable[[], None]) == "a function"
+    assert type_words(Iterable[Tensor]) == "a list, each a tensor"
 
 
 def test_the_forms_are_those_that_were_declared():

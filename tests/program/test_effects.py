@@ -6,8 +6,8 @@ import pytest
 from engine_builder import tiny
 
 from pypoplar import FLOAT, ControlProgramError, Engine, Graph, PoplarTypeError, Tensor, compileGraph
-from pypoplar.compiler.lowering.lower import RULES
-from pypoplar.compiler.lowering.rules import Leaf
+from pypoplar.compiler.flattening.flatten import RULES
+from pypoplar.compiler.flattening.rules import Leaf
 from pypoplar.program import Copy, Program, Repeat, Sequence
 from pypoplar.program.base import Calling, InTurn, Nothing, OneOf, Part, Rounds, Vertices
 
@@ -47,7 +47,7 @@ def x(graph):
 
 @pytest.fixture(autouse=True)
 def rule(monkeypatch):
-    monkeypatch.setitem(RULES, Odd, Leaf(lambda lowering, program: None))
+    monkeypatch.setitem(RULES, Odd, Leaf(lambda flattening, program: None))
 
 
 FORMS = "Nothing(), Vertices(compute set), InTurn(parts), Rounds(head, body), OneOf(parts) or Calling(function)"

@@ -9,9 +9,9 @@ from attrs import evolve
 from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.cost.pricing import Pricing
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import Apply, For, Price, PricedCodelet, TypedCodelet, check_priced
+from pypoplar.codelet.ir.typed import Apply, PricedCodelet, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.host_code import cache
 from pypoplar.host_code.once import one_at_a_time
 
@@ -30,22 +30,17 @@ def host_backend() -> Backend:
     return BACKEND
 
 
-def compile_codelet(codelet: PricedCodelet, checks: Checks = Checks()) -> NativeCodelet:  # noqa: B008  # frozen
-    """The native code of a codelet, compiled or found in the cache; each combination of checks is a version of its own.
-
-    Codelets that differ in names alone share their code. What has an operation that was registered from outside is not kept on
-    disk: nothing there would tell its recipe from another.
-    """
-    check_priced(codelet)
-    return _native(codelet, checks, _work(codelet, checks), lambda: codelet)
-
-
 def compile_unpriced(codelet: TypedCodelet, pricing: Pricing, checks: Checks) -> NativeCodelet:
     """The native code of a codelet that is priced if its code is not in the cache."""
-    return _native(codelet, checks, pricing.key, lambda: pricing(codelet))
+    return native_code(codelet, checks, pricing.key, lambda: pricing(codelet))
 
 
-def _native(codelet: TypedCodelet, checks: Checks, besides: object, make: Callable[[], PricedCodelet]) -> NativeCodelet:
+def native_code(codelet: TypedCodelet, checks: Checks, besides: object, make: Callable[[], PricedCodelet]) -> NativeCodelet:
+    """The native code of a codelet, compiled or found in the cache; each combination of checks is a version of its own.
+
+    `besides` is what the code depends on beyond the codelet. Codelets that differ in names alone share their code. What has an
+    operation that was registered from outside is not kept on disk: nothing there would tell its recipe from another.
+    """
     backend = host_backend()
     registrations = _registrations(codelet)
     key = _key(codelet, checks, besides, registrations, backend)
@@ -62,22 +57,8 @@ def _native(codelet: TypedCodelet, checks: Checks, besides: object, make: Callab
 
 def _registrations(codelet: TypedCodelet) -> list[int]:
     """Those of the operations from outside that a codelet has."""
-    used = {operation(statement.operation).number for statement in walk(codelet.body) if isinstance(statement, Apply)}
+    used = {typed_operation(statement.operation).number for statement in walk(codelet.body) if isinstance(statement, Apply)}
     return sorted(used - {0})
-
-
-def _work(codelet: PricedCodelet, checks: Checks) -> list[tuple[int, ...]]:
-    """What the blocks do and could cost, where the code counts it; their text does not say it."""
-    if not checks.flops:
-        return []
-    work: list[tuple[int, ...]] = []
-    for statement in walk(codelet.body):
-        match statement:
-            case Price(flops=flops, bytes=bytes, bound=bound):
-                work.append((flops, bytes, bound))
-            case For(price=price) if price is not None:
-                work.append((price.bound, price.bound_of_rest))
-    return work
 
 
 def _key(codelet: TypedCodelet, checks: Checks, besides: object, registrations: list[int], backend: Backend) -> str:

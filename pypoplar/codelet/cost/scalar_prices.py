@@ -60,7 +60,7 @@ from pypoplar.codelet.ir.typed import (
     ViewAs,
 )
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, IssueSlots
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
 from pypoplar.target import Target
@@ -160,7 +160,7 @@ class AddedPrices:
 
     def _price(self, statement: Apply) -> IssueSlots:
         try:
-            return operation(statement.operation).price(self.architecture)
+            return typed_operation(statement.operation).price(self.architecture)
         except LookupError as problem:
             raise Unpriced(str(problem), statement.where) from problem
 

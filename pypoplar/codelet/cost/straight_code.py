@@ -31,7 +31,7 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import WIDTH
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import WORKER_COUNT, reading
 
 _MEMORY_WAY = 2  # slots from the main to the auxiliary registers, which is an instruction of its own here
@@ -95,7 +95,7 @@ def _special(selection: Selection, statement: Special) -> None:
 
 
 def _apply(selection: Selection, statement: Apply) -> None:
-    row = operation(statement.operation)
+    row = typed_operation(statement.operation)
     known = [selection.known(argument) for argument in statement.arguments]
     try:
         price = row.price(selection.architecture)

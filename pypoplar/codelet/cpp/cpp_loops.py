@@ -57,7 +57,7 @@ class CppLoops(CppStatements):
     def for_loop(self, node: Node) -> None:
         initial, condition, increment, body = self.header(node)
         with self.writing.scope():
-            counted = self.counted(initial, condition, increment, body)
+            counted = self.counted_loop(initial, condition, increment, body)
             if counted is not None:
                 declared, ranged, held, counts = counted
                 name = self.writing.local(declared.name, held)
@@ -83,7 +83,7 @@ class CppLoops(CppStatements):
             refuse(node, "this for has no form here: write it as while")
         return parts[0], parts[1], parts[2], body
 
-    def counted(
+    def counted_loop(
         self, initial: Node | None, condition: Node | None, increment: Node | None, body: Node
     ) -> tuple[Node, str, str, bool] | None:
         """Variable, range, type, and whether it only has numbers from zero on; None for a loop that does not count."""

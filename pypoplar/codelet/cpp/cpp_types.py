@@ -34,20 +34,6 @@ SCALARS = {
 """Our codes of the numbers of libclang's kinds of types."""
 _VOID, _NULL, _POINTER, _REFERENCE, _MOVED, _RECORD, _ENUM, _ARRAY, _VECTOR = 2, 24, 101, 103, 104, 105, 106, 112, 113
 
-SPELLED = {
-    "bool": "bool",
-    "u8": "unsigned char",
-    "i8": "char",
-    "i16": "short",
-    "u16": "unsigned short",
-    "i32": "int",
-    "u32": "unsigned int",
-    "i64": "long long",
-    "u64": "unsigned long long",
-    "f32": "float",
-    "f16": "half",
-    "f64": "double",
-}
 NAMES = {
     "bool": "BOOL",
     "u8": "UNSIGNED_CHAR",

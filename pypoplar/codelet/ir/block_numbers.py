@@ -61,7 +61,7 @@ def numbered(codelet: PricedCodelet) -> PricedCodelet:
     return evolve(codelet, body=_Numbers().block(codelet.body))
 
 
-def counted(codelet: PricedCodelet) -> CountedCodelet:
+def counted_codelet(codelet: PricedCodelet) -> CountedCodelet:
     """The codelet as machine code counts it."""
     leaders = _Leaders()
     body = leaders.block(numbered(codelet).body, NOTHING)

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import counted
+from pypoplar.arrays.groups import group_positions
 from pypoplar.codelet.ir.lane_values import TYPES, LaneValue, apply
 from pypoplar.codelet.ir.span_roots import span_roots
 from pypoplar.codelet.ir.typed import (
@@ -369,7 +369,7 @@ class _Lanes:
         most = MOST_LANES // len(taken)
         count = np.minimum(rounds[taken], most)
         early = any(isinstance(inner, Break | Return) for inner in walk(loop.body))
-        lane, number = np.repeat(np.arange(len(taken)), count), counted(count)
+        lane, number = np.repeat(np.arange(len(taken)), count), group_positions(count)
         skipped = np.zeros_like(number) if early else np.where(2 * number >= count[lane], (rounds[taken] - count)[lane], 0)
         owner = taken[lane]
         carried = read_first(loop.body) & assigned(loop.body)

@@ -41,7 +41,7 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
 from pypoplar.codelet.operations.registers import FLOATS
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 
 _MOST_COMMON_LINES = 2
 _LONGEST_ENDING = 40  # statements; it is written once for each of the eight
@@ -167,7 +167,7 @@ def _can_be_tried(statement: Statement) -> bool:
 def _has_lanes(statement: PlannedStatement) -> bool:
     """Whether a statement of the loop can be done for all eight at once."""
     if isinstance(statement, Apply):
-        return never_faults(statement) and operation(statement.operation).has_lanes
+        return never_faults(statement) and typed_operation(statement.operation).has_lanes
     if isinstance(statement, Load | Store):
         element = statement.span.element
         return not statement.checked and (SIZES[element] >= 4 or element == "f16")

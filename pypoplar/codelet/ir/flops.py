@@ -36,14 +36,14 @@ from pypoplar.codelet.ir.typed import (
     Straight,
     ViewAs,
 )
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 
 
 def flops_of(statement: Straight) -> int:
     """Floating-point operations of one statement of a straight run."""
     match statement:
         case Apply():
-            return operation(statement.operation).flops
+            return typed_operation(statement.operation).flops
         case Load() | Store() | Length() | Row() | Slice():
             return 0
         case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():

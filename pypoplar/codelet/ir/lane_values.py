@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 
 TYPES = ("i32", "u32", "bool")  # that lanes know
 
@@ -98,7 +98,7 @@ _FAULTS: Mapping[str, Callable[[Int64s], Bools]] = {
 
 def apply(name: str, arguments: Sequence[LaneValue]) -> Applied | None:
     """What operation `name` gives; None of one that is not computed here."""
-    row, types = operation(name).row, (*operation(name).arguments, operation(name).result)
+    row, types = typed_operation(name).row, (*typed_operation(name).arguments, typed_operation(name).result)
     meaning = _MEANINGS.get(row.name)
     if meaning is None or not all(type in TYPES for type in types):
         return None

@@ -51,7 +51,7 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.ir.walk import assigned, walk
 from pypoplar.codelet.operations.registers import FLOATS
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import reading
 
 Value = TypeVar("Value")
@@ -99,7 +99,7 @@ class LoopPlan:
 
 def never_faults(statement: Apply) -> bool:
     """Whether an operation cannot be an error, at least with these arguments."""
-    fault = operation(statement.operation).fault
+    fault = typed_operation(statement.operation).fault
     if fault is None:
         return True
     last = statement.arguments[-1]

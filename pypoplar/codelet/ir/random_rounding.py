@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.codelet.ir.typed import Apply, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 
 
 def may_round_at_random(codelet: TypedCodelet) -> bool:
@@ -12,4 +12,4 @@ def may_round_at_random(codelet: TypedCodelet) -> bool:
     if codelet.always_nearest:
         return False
     applied = (statement.operation for statement in walk(codelet.body) if isinstance(statement, Apply))
-    return any(operation(name).rounds_to_half for name in applied)
+    return any(typed_operation(name).rounds_to_half for name in applied)

@@ -18,7 +18,7 @@ from pypoplar.codelet.llvm.symbols import library_symbol
 from pypoplar.codelet.operations.c_library import arguments_of
 from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import SIGNED, WIDTH
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
 
 FLOAT, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
@@ -132,7 +132,7 @@ def emit(builder: Any, name: str, arguments: Sequence[Any], bits: Any = None) ->
 
     With random `bits`, an ``i64``, a half is rounded by them.
     """
-    called = operation(name)
+    called = typed_operation(name)
     for type in (*called.arguments, called.result):
         if type not in REGISTER_FORMS:
             raise NotImplementedError(
@@ -145,7 +145,7 @@ def emit(builder: Any, name: str, arguments: Sequence[Any], bits: Any = None) ->
 
 def emit_operand_fault(builder: Any, name: str, last: Any) -> Any:
     """Whether an operation's last argument makes it an error, as an ``i1``."""
-    called = operation(name)
+    called = typed_operation(name)
     assert called.fault is not None
     emitter = LlvmEmitter(builder, called, called.arguments[-1])
     return _of_form(emitter, called.fault.llvm(emitter, last), BOOL)
@@ -175,7 +175,7 @@ def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, argumen
     invalid = builder.and_(numbers, builder.fcmp_unordered("uno", result, result))
     infinite = builder.and_(finite, _compared_with_infinity(builder, "==", result))
     at_pole = constant(BOOL, 0)
-    pole = operation(name).row.pole
+    pole = typed_operation(name).row.pole
     if pole is not None:
         position, point = pole
         at_pole = builder.fcmp_ordered("==", arguments[position], constant(FLOAT, point))

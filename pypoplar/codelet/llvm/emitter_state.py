@@ -12,7 +12,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from llvmlite import ir
 
-from pypoplar.codelet.ir.block_numbers import counted
+from pypoplar.codelet.ir.block_numbers import counted_codelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_limits import is_even, short_locals
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedStatement
@@ -41,7 +41,7 @@ from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.memory_forms import BYTE, WORD, constant, load_volatile, widened, word
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.interface.context_words import CallArgument, Context, Work
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
@@ -134,7 +134,7 @@ class CodeletFunction:
         """Begin to write an LLVM function that has no block yet."""
         counts_with: tuple[int, ...] = ()
         if checks.blocks:
-            numbers = counted(codelet)
+            numbers = counted_codelet(codelet)
             codelet, counts_with = numbers.codelet, numbers.counts_with
         allocations = ir.IRBuilder(function.append_basic_block("entry"))
         builder = ir.IRBuilder(function.append_basic_block("start"))
@@ -239,7 +239,7 @@ class EmitterState:
 
     def rounds_at_random(self, statement: Apply) -> bool:
         """Whether an operation asks the worker's generator how to round."""
-        return self.checks.stochastic and operation(statement.operation).rounds_to_half
+        return self.checks.stochastic and typed_operation(statement.operation).rounds_to_half
 
     # Where to go
 

@@ -42,7 +42,7 @@ from pypoplar.codelet.llvm.memory_access import bind_row, check_written, element
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, as_read_back, widened, word
 from pypoplar.codelet.llvm.vector_code import emit_vector_operation
 from pypoplar.codelet.operations.registers import FLOATS
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.interface.context_words import Context
 from pypoplar.interface.edge_rows import Touch
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
@@ -163,7 +163,7 @@ def emit_apply(state: EmitterState, statement: Apply) -> None:
 
 def _check_operands(state: EmitterState, statement: Apply, last: Any) -> None:
     """An integer operation whose last argument may make it an error."""
-    builder, fault = state.builder, operation(statement.operation).fault
+    builder, fault = state.builder, typed_operation(statement.operation).fault
     assert fault is not None
     faulty = arithmetic.emit_operand_fault(builder, statement.operation, last)
     value = widened(builder, last, statement.arguments[-1].type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
 
 
@@ -17,7 +17,7 @@ def floating_fault(name: str, mask: int, result: float, *arguments: float) -> in
     if math.isnan(result):
         raised, code = FloatingPoint.INVALID, FaultCode.INVALID if not any(map(math.isnan, arguments)) else NO_FAULT
     elif math.isinf(result) and all(map(math.isfinite, arguments)):
-        pole = operation(name).row.pole
+        pole = typed_operation(name).row.pole
         if pole is not None and arguments[pole[0]] == pole[1]:
             raised, code = FloatingPoint.DIVISION_BY_ZERO, FaultCode.DIVISION_BY_ZERO
         else:

@@ -57,7 +57,7 @@ def revision() -> int:
     return _revision
 
 
-def operation(name: str) -> TypedOperation:
+def typed_operation(name: str) -> TypedOperation:
     """The operation of a full name; `LookupError` with the nearest name if there is none."""
     if name in _operations:
         return _operations[name]

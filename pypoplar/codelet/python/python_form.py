@@ -60,7 +60,7 @@ from pypoplar.codelet.operations.conversions import COPY
 from pypoplar.codelet.operations.device_operation import Meaning
 from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.codelet.python.interpreted import (
     Fields,
@@ -83,7 +83,7 @@ Views = dict[str, MemoryVector | MemoryRows]
 
 def meaning_of(name: str) -> Meaning:
     """What an operation does with Python's numbers; `LookupError` if there is none of that name."""
-    return operation(name).compute
+    return typed_operation(name).compute
 
 
 @define(eq=False)
@@ -241,7 +241,7 @@ class _FunctionWriter:
         compute.args, compute.body, compute.lineno, compute.end_lineno = arguments, body, first, first
         self._at(module)
         namespace: dict[str, Any] = {":" + name: meaning_of(name) for name in self.used}
-        namespace |= {"%" + name: operation(name).unrounded for name in self.rounding}
+        namespace |= {"%" + name: typed_operation(name).unrounded for name in self.rounding}
         namespace |= {"?" + name: reading(name).meaning for name in self.readings}
         namespace |= {".rounds": _rounds, ".rounds_together": _rounds_together, ".fields": Fields, ".scalars": scalars}
         namespace |= self.begun
@@ -347,16 +347,16 @@ class _FunctionWriter:
     def _apply(self, statement: Apply) -> list[ast.stmt]:
         arguments = [_operand(argument) for argument in statement.arguments]
         name, target, where = _constant(statement.operation), statement.target.name, _constant(statement.where)
-        if operation(statement.operation).row is COPY:
+        if typed_operation(statement.operation).row is COPY:
             return [self._assign(target, arguments[0])]
-        if self.at_random and operation(statement.operation).rounds_to_half:
+        if self.at_random and typed_operation(statement.operation).rounds_to_half:
             self.rounding.add(statement.operation)
             result = _call(".context.half_at_random", _call("%" + statement.operation, *arguments))
         else:
             self.used.add(statement.operation)
             result = _call(":" + statement.operation, *arguments)
         checks = []
-        if operation(statement.operation).fault is not None:
+        if typed_operation(statement.operation).fault is not None:
             checks.append(self._do(_call(".operands", name, where, arguments[-1])))
         if self.guarded and statement.target.type in FLOATS:
             checks.append(self._assign(".result", result))
@@ -448,7 +448,7 @@ def _check(condition: bool, where: int, message: int) -> None:
 
 def _check_operands(name: str, where: int, last: int) -> None:
     """An integer operation whose last argument may make it an error."""
-    fault = operation(name).fault
+    fault = typed_operation(name).fault
     assert fault is not None
     if fault(last):
         raise VertexFault(fault.code, where, last - 2**64 if last >= 2**63 else last, fault.bound)

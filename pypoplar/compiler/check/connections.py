@@ -9,6 +9,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.codelet.language.constraints import constraint_of
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions
@@ -18,7 +19,6 @@ from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
 from pypoplar.compiler.wording import (
     and_others,
     compute_set_name,
-    counted,
     elements_of_variable,
     field_name,
     variable_of,

@@ -6,8 +6,9 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import overlay
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.codelet.ir.terms import line_text
-from pypoplar.compiler.wording import compute_set_name, counted, element_ranges, vertex_location, vertex_name
+from pypoplar.compiler.wording import compute_set_name, element_ranges, vertex_location, vertex_name
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.graph.frozen import FrozenGraph
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
 from pypoplar.compiler.wording import (
     compute_set_made,
     compute_set_name,
-    counted,
     elements_of_variable,
     field_name,
     variable_made,

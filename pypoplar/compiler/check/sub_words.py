@@ -11,13 +11,13 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.arrays.interval_algebra import keys
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, field_table
 from pypoplar.compiler.wording import (
     compute_set_made,
     compute_set_name,
-    counted,
     elements_of_variable,
     field_name,
     vertex_location,

@@ -3,7 +3,7 @@
 Nameless sequences are dissolved: a part of a program is a line of operations, one after another. A function of the graph is a block
 of its own, which its calls name. Every moment at which something happens has a *position*: an operation as it begins, what a
 program reads or writes between or after its parts, and the beginning and the end of a block. Positions are numbered block by
-block, in the order in which the operations of a block are lowered.
+block, in the order in which the operations of a block are flattened.
 """
 
 from __future__ import annotations

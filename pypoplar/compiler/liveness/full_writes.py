@@ -94,7 +94,7 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
     for codelet in codelets:
         numbers = {described.name: number for number, described in enumerate(codelet.typed.fields)}
         number_of = {"": ITSELF, WORKER: WORKERS} | numbers
-        stored = stored_fields(codelet.typed, workers)
+        stored = surely_stored_fields(codelet.typed, workers)
         for name in numbers:
             bound = name if name in codelet.typed.writes_all else stored.get(name)
             decides.append(NEVER if bound is None else ITSELF if bound == name else number_of[bound])
@@ -102,7 +102,7 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
 
 
 @kept
-def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
+def surely_stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
     forms = {described.name: described.form for described in codelet.fields}
     search = _CodeletSearch(forms, workers)

@@ -11,10 +11,10 @@ from pypoplar.executable.variable_lives import Lives
 
 
 def make_lives(liveness: Liveness, marks: Int64s, homes: Homes) -> Lives:
-    """`marks` has the first step of every position; see `LoweredPrograms`."""
+    """`marks` has the first step of every position; see `FlattenedPrograms`."""
     first_step, last_step = marks[liveness.begin], marks[liveness.end]  # what ends at a position does so before its first step
     variable = np.repeat(np.arange(len(liveness.always)), np.diff(liveness.first))
-    order = np.lexsort((first_step, variable))  # functions are not walked in the order in which they are lowered
+    order = np.lexsort((first_step, variable))  # functions are not walked in the order in which they are flattened
     return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import counted, offsets, opens, ragged
+from pypoplar.arrays.groups import group_positions, offsets, opens, ragged
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.sharing_sweeps import place_parts
@@ -110,7 +110,7 @@ def placed_by_table(count: Int64s, variable: Int64s, size: Int64s, alignment: In
     while begin < len(tiles):
         most = int(count[tiles[begin]])
         together = tiles[begin : begin + max(MOST_PLACES // most, 1)]
-        inside = counted(count[together])
+        inside = group_positions(count[together])
         entry = ragged(first[together], count[together])
         row = np.repeat(np.arange(len(together)), count[together])
         variables, sizes, alignments = (np.zeros((len(together), most), np.int64) for _ in range(3))

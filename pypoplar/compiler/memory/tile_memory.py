@@ -10,7 +10,7 @@ from attrs import fields, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.interval_algebra import keys, union
-from pypoplar.arrays.number_ranges import tile_ranges
+from pypoplar.arrays.number_ranges import counted, tile_ranges
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cost.pricing import SCALAR, Pricing
 from pypoplar.codelet.ir.kept_analyses import found_once
@@ -23,7 +23,7 @@ from pypoplar.compiler.field_table import LIST, field_table
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, scalar_layout
-from pypoplar.compiler.wording import counted, variable_made
+from pypoplar.compiler.wording import variable_made
 from pypoplar.errors import GraphMemoryAllocationError
 from pypoplar.executable.graph_facts import Counts
 from pypoplar.executable.memory_use import TileMemory
@@ -213,7 +213,7 @@ def find_shortage(
     lines.append("The option pypoplar.run_out_of_memory runs the program all the same.")
     error = GraphMemoryAllocationError("\n".join(lines))
     names = graph.variables.names
-    no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are lowered yet
+    no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are flattened yet
     lives = Lives(liveness.always, *no_lives, *bytes_by_tile(homes, len(names)))
     error.picture = (target, memory, counts, names, line_texts(graph.variables.locations), lives)
     return error

@@ -11,7 +11,7 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 
-from pypoplar.engine.native.unit import operation
+from pypoplar.engine.native.unit import llvm_operation
 from pypoplar.host_code.machine import YIELD_SYMBOL, register_yield
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument
 from pypoplar.interface.layout import WORD_BYTES
@@ -35,7 +35,7 @@ def _loader(form: Any, widen: str) -> Any:
         value = builder.load(_pointer(builder, address, form), align=_alignment(form), typ=form)
         return getattr(builder, widen)(value, _WORD) if form != _WORD else value
 
-    return operation(load)
+    return llvm_operation(load)
 
 
 def _storer(form: Any) -> Any:
@@ -43,7 +43,7 @@ def _storer(form: Any) -> Any:
         cut = builder.trunc(value, form) if form != _WORD else value
         builder.store(cut, _pointer(builder, address, form), align=_alignment(form))
 
-    return operation(store)
+    return llvm_operation(store)
 
 
 load_u8, load_i32, load_u32, load_i64 = _loader(_BYTE, "zext"), _loader(_INT, "sext"), _loader(_INT, "zext"), _loader(_WORD, "")
@@ -56,7 +56,7 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-@operation
+@llvm_operation
 def call_codelet(builder: Any, address: Any, *arguments: Any) -> None:
     """Run the codelet whose native code is at `address` on a group of vertices; 3 ns a call.
 
@@ -70,7 +70,7 @@ def call_codelet(builder: Any, address: Any, *arguments: Any) -> None:
     builder.call(_pointer(builder, address, function), passed)
 
 
-@operation
+@llvm_operation
 def copy_memory(builder: Any, target: Any, source: Any, size: Any) -> None:
     """Copy `size` bytes from address `source` to address `target`, which may not overlap."""
     pointer = _BYTE.as_pointer()
@@ -78,25 +78,25 @@ def copy_memory(builder: Any, target: Any, source: Any, size: Any) -> None:
     builder.call(copy, [_pointer(builder, target, _BYTE), _pointer(builder, source, _BYTE), size, _BOOL(0)])
 
 
-@operation
+@llvm_operation
 def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the word at an 8-byte aligned address; returns what was there before."""
     return builder.atomic_rmw("add", _pointer(builder, address, _WORD), value, "seq_cst")
 
 
-@operation
+@llvm_operation
 def atomic_load(builder: Any, address: Any) -> Any:
     """The word at an 8-byte aligned address (acquire)."""
     return builder.load_atomic(_pointer(builder, address, _WORD), "acquire", WORD_BYTES, typ=_WORD)
 
 
-@operation
+@llvm_operation
 def atomic_store(builder: Any, address: Any, value: Any) -> None:
     """Write the word at an 8-byte aligned address (release)."""
     builder.store_atomic(value, _pointer(builder, address, _WORD), "release", WORD_BYTES)
 
 
-@operation
+@llvm_operation
 def pause(builder: Any) -> None:
     """Tell the processor that this is a spin loop; about 40 cycles on x86, nothing elsewhere."""
     machine = llvmlite.binding.get_process_triple()
@@ -107,7 +107,7 @@ def pause(builder: Any) -> None:
         builder.asm(function, "yield", "", [], side_effect=True)
 
 
-@operation
+@llvm_operation
 def yield_processor(builder: Any) -> None:
     """Let another thread of the system run."""
     module = builder.module

@@ -40,7 +40,7 @@ def entry(function: Function) -> Function:
     return part(function)
 
 
-def operation(function: Callable[..., Any]) -> Any:
+def llvm_operation(function: Callable[..., Any]) -> Any:
     """An operation: called with an LLVM builder before its arguments, ``i64`` values, it returns such a value or None.
 
     In the driver it is called without the builder.

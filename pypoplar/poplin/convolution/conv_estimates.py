@@ -14,7 +14,7 @@ from pypoplar.poplin.convolution.conv_cycles import (
     slots,
 )
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
-from pypoplar.poputil.flop_conventions import MULTIPLY_ADD
+from pypoplar.poputil.cost_conventions import MULTIPLY_ADD
 
 
 def product_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:

@@ -15,9 +15,9 @@ from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_c
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.popops.rearrange.transposed_blocks import best_blocks
+from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType

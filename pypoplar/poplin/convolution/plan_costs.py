@@ -13,8 +13,8 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.convolution.conv_cycles import lanes_cycles, outer_cycles, product_cycles, sliding_cycles, sum_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
+from pypoplar.poputil.cost_conventions import MESSAGE
 from pypoplar.poputil.cycles import ceiling
-from pypoplar.poputil.superstep_cost import MESSAGE
 from pypoplar.target import Target
 from pypoplar.types import HALF
 

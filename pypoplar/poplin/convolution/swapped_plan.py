@@ -11,8 +11,8 @@ from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
+from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
-from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 
 FIELD = 3
 

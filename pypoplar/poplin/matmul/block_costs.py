@@ -14,8 +14,8 @@ from pypoplar.poplin.matmul.operand_exchange import OperandExchange, Sizes, shar
 from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.poplin.splitting import SHARE, largest, share_bounds
 from pypoplar.popops.reduction.reduce_plan import sync_cycles
+from pypoplar.poputil.cost_conventions import MESSAGE
 from pypoplar.poputil.cycles import Count, ceiling
-from pypoplar.poputil.superstep_cost import MESSAGE
 from pypoplar.target import Target
 
 WORKER_SHAPES = ((6, 1), (3, 2), (2, 3), (1, 6))  # how six workers share a block: groups of rows, groups of columns

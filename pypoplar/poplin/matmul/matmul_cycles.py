@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.poputil.cost_conventions import MULTIPLY_ADD, sum_flops
 from pypoplar.poputil.cycles import Count, by_type, ceiling, share_of_worker
-from pypoplar.poputil.flop_conventions import MULTIPLY_ADD, sum_flops
 from pypoplar.target import Target
 from pypoplar.types import HALF, ElementType
 

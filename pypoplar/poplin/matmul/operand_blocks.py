@@ -14,9 +14,9 @@ from pypoplar.poplin.matmul.block_plan import BlockPlan
 from pypoplar.poplin.matmul.block_product import map_rows
 from pypoplar.poplin.matmul.operand_transposes import OperandTranspose
 from pypoplar.poplin.splitting import equal_parts, share_bounds
+from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 

@@ -11,8 +11,8 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.block_keepers import left_places, right_places
 from pypoplar.poplin.splitting import SHARE
+from pypoplar.poputil.cost_conventions import MESSAGE
 from pypoplar.poputil.cycles import ceiling
-from pypoplar.poputil.superstep_cost import MESSAGE
 from pypoplar.target import Target
 
 Sizes = tuple[Int64s, Int64s, Int64s, Int64s]  # of the parts of groups, rows, depth and columns

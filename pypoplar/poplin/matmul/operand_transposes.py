@@ -15,9 +15,9 @@ from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
 from pypoplar.poplin.matmul.block_product import map_rows
 from pypoplar.poplin.splitting import EqualParts, bounds, equal_parts, largest
 from pypoplar.popops.rearrange.transpose_cycles import GRAIN, transpose_cycles
+from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.target import Target

@@ -16,9 +16,9 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.matmul_cycles import dot_products_cycles, reduce_add_cycles, sum_cycles
 from pypoplar.poplin.partial_sums import add_partials
 from pypoplar.popops.reduction.reduce_plan import sync_cycles
+from pypoplar.poputil.cost_conventions import MESSAGE
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.superstep_cost import MESSAGE
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target

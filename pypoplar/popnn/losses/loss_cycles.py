@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.poputil.cost_conventions import sum_flops
 from pypoplar.poputil.cycles import Count, ceiling
-from pypoplar.poputil.flop_conventions import sum_flops
 
 
 def rows_estimate(

@@ -16,8 +16,8 @@ from pypoplar.popops.elements.element_cycles import (
     UNARY_SUPERVISOR,
 )
 from pypoplar.popops.elements.loop_cycles import Form, loop_round
+from pypoplar.poputil.cost_conventions import sum_flops
 from pypoplar.poputil.cycles import by_type, ceiling, share_of_worker, supervisor_slots
-from pypoplar.poputil.flop_conventions import sum_flops
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 

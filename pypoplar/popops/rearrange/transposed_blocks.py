@@ -13,10 +13,10 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.rearrange.regroup_calls import regroupTensor
 from pypoplar.popops.rearrange.transpose_calls import TRANSPOSABLE
 from pypoplar.popops.rearrange.transpose_cycles import transpose_cycles
+from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.structure.groupings import innermost_grouping
-from pypoplar.poputil.superstep_cost import MESSAGE, superstep_cycles
 from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import Interval
@@ -257,13 +257,6 @@ def blocks_in_order(shape: list[int], widths: list[int]) -> list[tuple[tuple[int
         elements = prod(stretch.width for stretch in cut)
         found += [(tuple(numbers), elements) for numbers in zip(*(axis.tolist() for axis in numbered(cut)), strict=True)]
     return sorted(found)
-
-
-def with_partition(plan: SlicePlan, **changes: int) -> SlicePlan:
-    """A plan with another partition."""
-    assert plan.partition is not None
-    assert plan.table is not None
-    return SlicePlan.of(evolve(plan.partition, **changes), plan.table, plan.start_tile)
 
 
 def check_plan(call: str, plan: object) -> None:

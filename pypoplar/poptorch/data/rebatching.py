@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 
 
-def joined(batches: list[Any]) -> Any:
+def joined_batches(batches: list[Any]) -> Any:
     """Several batches as one, in their order."""
     if len(batches) == 1:
         return batches[0]
@@ -56,12 +56,12 @@ def rebatched(batches: Iterable[Any], size: int, drop_last: bool) -> Iterator[An
         pending.append(batch)
         count += rows_of(batch)
         while count >= size:
-            whole = joined(pending)
+            whole = joined_batches(pending)
             yield _cut(whole, 0, size)
             count -= size
             pending = [_cut(whole, size, size + count)] if count else []
     if pending and not drop_last:
-        yield joined(pending)
+        yield joined_batches(pending)
 
 
 def _cut(batch: Any, start: int, stop: int) -> Any:
@@ -73,4 +73,4 @@ def combined(batches: Iterator[Any], number: int, drop_last: bool) -> Iterator[A
     """Every `number` successive batches as one; without `drop_last` fewer at the end."""
     while group := list(islice(batches, number)):
         if len(group) == number or not drop_last:
-            yield joined(group)
+            yield joined_batches(group)

@@ -108,7 +108,7 @@ def _begun(rounds: int, left: int) -> int:
     return rounds - left if left >= 0 else 0
 
 
-def joined(results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
+def joined_results(results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
     """Results [replicas, batches, ...] as one tensor: of each batch one replica after the other, joined along the first dimension.
 
     Numbers become a vector. What one replica gives of one batch is as it is.

@@ -10,6 +10,7 @@ from attrs import frozen
 from torch import fx
 
 from pypoplar import poplin, popnn, popops, poprand
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
 from pypoplar.engine.processes.coming_together import gathered
@@ -29,7 +30,7 @@ from pypoplar.poptorch.executor.model_key import digest, lines_of, model_key
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors
-from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
+from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.support import unsupported
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
@@ -41,7 +42,6 @@ from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.poptorch.user_log import logger, say_once
 from pypoplar.program import Sequence
-from pypoplar.report.plurals import counted
 
 TILES = 1472  # of a Bow
 OTHER_MODEL = "the executable was saved for another model, batch, optimizer or options, or by another pypoplar, PyTorch or operator"

@@ -14,7 +14,7 @@ from pypoplar.engine.engine import Engine
 from pypoplar.errors import TensorIOStateError
 from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture import GraphInput, InputKind, JointGraph
-from pypoplar.poptorch.executor.batches import joined
+from pypoplar.poptorch.executor.batches import joined_results
 from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.instance_weights import InstanceWeights
 from pypoplar.poptorch.executor.model_interface import ModelInterface
@@ -165,10 +165,10 @@ class CompiledModel:
 
 def _result(output: ModelOutput, replicas: int) -> Any:
     if output.buffer is not None:
-        return joined(output.buffer, output.shape)
+        return joined_results(output.buffer, output.shape)
     if isinstance(output.known, torch.Tensor):
         known = output.known.numpy()
-        return joined(np.broadcast_to(known, (replicas, output.batches, *known.shape)), output.shape)
+        return joined_results(np.broadcast_to(known, (replicas, output.batches, *known.shape)), output.shape)
     return output.known
 
 

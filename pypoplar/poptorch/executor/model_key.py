@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import fx
 
-import pypoplar.poptorch.lowering.operations  # noqa: F401 (the table's entries)
+import pypoplar.poptorch.lowering.whole_table  # noqa: F401 (the table's entries)
 from pypoplar import resources
 from pypoplar.errors import UnknownHandle
 from pypoplar.host_code import cache

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import JointGraph
@@ -20,7 +21,6 @@ from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
-from pypoplar.report.plurals import counted
 
 MEANS = {
     MeanReductionStrategy.Running: GradientReduction.RUNNING_MEAN,

@@ -14,6 +14,7 @@ from pypoplar.poptorch.operators import (
 )
 from pypoplar.poptorch.operators.attention import plain_attention
 from pypoplar.poptorch.operators.bags import bags_of_one_length
+from pypoplar.poptorch.operators.captured_forms import REPLACEMENTS, isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.custom_operators import custom_op, custom_operator, registerCustomOp
 from pypoplar.poptorch.operators.device_loops import cond, for_loop
 from pypoplar.poptorch.operators.dynamic_slices import dynamic_slice, dynamic_update
@@ -33,9 +34,7 @@ from pypoplar.poptorch.operators.missing_operators import fps, nearest
 from pypoplar.poptorch.operators.multi_conv import MultiConv
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
 from pypoplar.poptorch.operators.observing import ipu_print_tensor, nop
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.recurrent import padded_sequences
-from pypoplar.poptorch.operators.replacements import REPLACEMENTS
 from pypoplar.poptorch.operators.serialized_products import serializedMatMul
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarTypeError, TensorShapeError, UnknownHandle
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
+from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu
 from pypoplar.poptorch.operators.tensor_arguments import blank, check_number, check_tensors, described
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public

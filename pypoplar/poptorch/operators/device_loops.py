@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import torch
 
 from pypoplar.errors import MissingFeature, PoplarTypeError, TensorShapeError
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
+from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu
 from pypoplar.poptorch.operators.tensor_arguments import check_number, check_tensor, check_tensors
 from pypoplar.tracebacks import public
 

@@ -9,8 +9,8 @@ import torch.utils._pytree as pytree
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.poptorch.enums import OverlapMode
+from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu
 from pypoplar.poptorch.operators.node_marks import mark_nodes, mark_of
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu
 from pypoplar.poptorch.operators.tensor_arguments import check_tensor
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public

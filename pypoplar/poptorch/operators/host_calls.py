@@ -12,7 +12,7 @@ from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from pypoplar.errors import MissingFeature, PoplarTypeError
-from pypoplar.poptorch.operators.on_ipu import isRunningOnIpu, running_on_ipu
+from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.tensor_arguments import blank, check_tensor, described
 from pypoplar.tracebacks import public
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pypoplar.poptorch.operators.replacements import replaces
+from pypoplar.poptorch.operators.captured_forms import replaces
 
 aten = torch.ops.aten
 

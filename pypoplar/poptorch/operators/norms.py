@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from pypoplar.poptorch.operators.replacements import replaces
+from pypoplar.poptorch.operators.captured_forms import replaces
 
 aten = torch.ops.aten
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pypoplar.errors import MissingFeature
-from pypoplar.poptorch.operators.replacements import replaces
+from pypoplar.poptorch.operators.captured_forms import replaces
 
 aten = torch.ops.aten
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}  # by kind of layer

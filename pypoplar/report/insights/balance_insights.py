@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.compute_set_costs import compute_set_name
 from pypoplar.report.execution import Step, step_number
 from pypoplar.report.insights.compute_savings import ComputeSavings, StepSavings, have_threads_each
 from pypoplar.report.insights.insight import TOLD, Insight, lines_link, shown, weigh
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles
 

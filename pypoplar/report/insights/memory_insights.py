@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.insights.insight import NAMED, Insight, Weight, shown
 from pypoplar.report.memory_report import category_label, live_bytes
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 
 ROOM = 0.85  # of a tile's memory: what holds more has hardly room for another variable

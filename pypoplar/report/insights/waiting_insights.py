@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.execution import Step, step_number
 from pypoplar.report.insights.insight import NOTED, Insight, shown, weigh
 from pypoplar.report.insights.little_read import little_read
 from pypoplar.report.ipu_links import BetweenIpus, between_ipus
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import busiest_tile
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.execution import Run, Step, no_tiles
 from pypoplar.report.naming.called_steps import steps_of
 from pypoplar.report.naming.name_tree import NameTree, path_of
 from pypoplar.report.phases import PHASES, labels
-from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report, ReportTarget
 
 TARGET_FACTS: dict[str, Callable[[Any], str]] = {  # of a target, what cycles and memory depend on -> how it is written

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
 from pypoplar.report.ipu_links import BetweenIpus
 from pypoplar.report.phases import PHASES
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.slowest_tile import SlowestTiles

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.execution import Execution
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import short_place
 from pypoplar.report.text.text_columns import shown_name
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from pypoplar.arrays.number_ranges import counted
 from pypoplar.report.line_profile import LineCost, LineProfile
-from pypoplar.report.plurals import counted
 from pypoplar.report.text.text_columns import shown_name
 
 LEAST = 0.005  # of all slots: vertex types with less are only counted

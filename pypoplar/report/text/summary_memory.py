@@ -7,12 +7,11 @@ from itertools import zip_longest
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.number_ranges import number_ranges
+from pypoplar.arrays.number_ranges import counted, number_ranges
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, live_bytes
-from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program, short_place
 from pypoplar.report.report import Compilation, ReportTarget
-from pypoplar.report.text.text_columns import Line, columns, labelled, shown_name, size, words
+from pypoplar.report.text.text_columns import Line, columns, heading_words, labelled, shown_name, size
 
 BAR = 40  # characters of the longest bar of the histogram
 RANGES = 10  # most ranges of the histogram
@@ -30,7 +29,7 @@ def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) 
     over = min(int(np.maximum(whole - target.bytesPerTile, 0).sum()), int(used.sum()))
     regions = [("Non-interleaved:", int(used.sum()) - over), ("Overflowed:", over)]
     lines += ["      By Memory Region:", *columns([(name, size(count)) for name, count in regions], 8), "      By Data Type:"]
-    lines += columns([(f"{words(name)}:", size(int(sizes.sum()))) for name, sizes in memory.categories.items()], 8)
+    lines += columns([(f"{heading_words(name)}:", size(int(sizes.sum()))) for name, sizes in memory.categories.items()], 8)
     lines += vertex_data(compilation)
     lines += ["  By Tile (Excluding Gaps):", *histogram(used), *fullest(memory, target)]
     if per_ipu:
@@ -60,7 +59,7 @@ def vertex_data(compilation: Compilation) -> list[str]:
         used = [entry for entry in table.items() if entry[1] or not by_type]
         entries = sorted(used, key=lambda entry: (-entry[1], entry[0])) if by_type else used
         lines.append(f"    {title}")
-        lines += columns([(f"{name if by_type else words(name).capitalize()}:", size(count)) for name, count in entries], 6)
+        lines += columns([(f"{name if by_type else heading_words(name).capitalize()}:", size(count)) for name, count in entries], 6)
     return lines
 
 
@@ -98,7 +97,7 @@ def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
         return []
     lines = maxima(used, whole, target.bytesPerTile)
     for tiles in equal_tiles(memory, tiles_beyond(whole, target.bytesPerTile))[:FULLEST]:
-        rows = [(f"{words(name)}:", size(int(sizes[tiles[0]]))) for name, sizes in memory.categories.items()]
+        rows = [(f"{heading_words(name)}:", size(int(sizes[tiles[0]]))) for name, sizes in memory.categories.items()]
         rows.append(("Over by:", size(int(whole[tiles[0]]) - target.bytesPerTile)))
         title = (
             f"Tile # {tiles[0]:,} memory usage:" if len(tiles) == 1 else f"Memory usage of each of tiles {number_ranges(tiles)}:"

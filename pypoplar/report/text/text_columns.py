@@ -33,7 +33,7 @@ def size(count: int) -> str:
     return f"{count:,} B"
 
 
-def words(name: str) -> str:
+def heading_words(name: str) -> str:
     """A name in snake_case as the words of a heading: "exchange_buffers" is "Exchange Buffers"."""
     return DATA_TYPES.get(name) or name.replace("_", " ").title()
 

@@ -8,9 +8,9 @@ from both_forms import compare_forms
 from codelet_rig import BOW, codelet_of, vertex
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from native_rig import compile_codelet
 from typed_strategies import alike, codelets, sums, vertices
 
-from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost.pricing import COMPILED, priced
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import For, Price

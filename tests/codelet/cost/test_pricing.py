@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 from codelet_rig import BOW, codelet_of, priced_codelet, vertex
-from native_rig import run_interpreted, run_native
+from native_rig import compile_codelet, run_interpreted, run_native
 from written_codelets import DOT, codelet, i32
 
 from pypoplar import FLOAT, Engine, Graph
-from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost import scalar_prices as prices
 from pypoplar.codelet.cost.pricing import COMPILED, SCALAR, Pricing, priced
 from pypoplar.codelet.cost.scalar_prices import AddedPrices, StatementPrices

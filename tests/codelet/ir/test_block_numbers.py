@@ -7,12 +7,11 @@ from codelet_rig import BOW, codelet_of, vertex
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
-from native_rig import run_interpreted, run_native
+from native_rig import compile_codelet, run_interpreted, run_native
 from typed_strategies import alike, codelets, sums, vertices
 
-from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost.pricing import COMPILED, SCALAR, priced
-from pypoplar.codelet.ir.block_numbers import TOGETHER, counted, most_blocks, numbered
+from pypoplar.codelet.ir.block_numbers import TOGETHER, counted_codelet, most_blocks, numbered
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import For, Price
 from pypoplar.codelet.ir.walk import walk
@@ -85,7 +84,7 @@ def test_of_a_multivertex_the_blocks_of_its_slowest_worker_count():
 
 def test_rounds_are_counted_as_a_loop_begins():
     """The body of a loop that is run to its end has nothing to count but what its branches hide."""
-    straight, branches = (counted(form(BODIES[name], COMPILED)) for name in ("sum", "branches"))
+    straight, branches = (counted_codelet(form(BODIES[name], COMPILED)) for name in ("sum", "branches"))
     loop = next(statement for statement in walk(straight.codelet.body) if isinstance(statement, For))
     assert loop.rounds_of >= 0
     assert not any(isinstance(statement, Price) and statement.block >= 0 for statement in walk(loop.body))

@@ -10,10 +10,9 @@ from engine_random import Compare, Halve, Largest, Long, Mix, Rows
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
-from native_rig import DTYPES, run_interpreted, run_native
+from native_rig import DTYPES, compile_codelet, run_interpreted, run_native
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
-from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import For, IfElse, Once, Price, While
 from pypoplar.codelet.ir.walk import walk

@@ -45,7 +45,7 @@ def test_two_analyses_of_one_form_and_arguments_are_two():
     assert kept(lambda codelet, number: number)(one, 1) == 1
     assert kept(lambda codelet, number: -number)(one, 1) == -1
     assert stored_fields(one) == {"y"}
-    assert full_writes.stored_fields(one, 6) == {"y": "y"}
+    assert full_writes.surely_stored_fields(one, 6) == {"y": "y"}
 
 
 def test_an_error_is_raised_each_time():
@@ -75,7 +75,7 @@ def test_what_is_kept_cannot_be_changed():
     with pytest.raises(TypeError):
         span_roots(typed())["y"] = frozenset()
     with pytest.raises(TypeError):
-        full_writes.stored_fields(typed(), 6)["y"] = "z"
+        full_writes.surely_stored_fields(typed(), 6)["y"] = "z"
 
 
 def test_what_is_kept_goes_with_its_form():

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from native_rig import DTYPES, run_native
+from native_rig import DTYPES, compile_codelet, run_native
 from written_codelets import DOT, OUT, RANDOM, START, STENCIL, A, B, J, K, N, X, Y, codelet, f32, floats, i32, ordered_dot
 
-from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import (
     Apply,

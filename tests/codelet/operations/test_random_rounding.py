@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from register_values import same, some
 
 from pypoplar.codelet.operations.registers import half, half_at_random, single
-from pypoplar.codelet.operations.table import OPERATIONS, operation
+from pypoplar.codelet.operations.table import OPERATIONS, typed_operation
 
 ROUNDING = sorted(name for name, operation in OPERATIONS.items() if operation.rounds_to_half)
 BITS = st.integers(0, 2**64 - 1)
@@ -26,7 +26,7 @@ def neighbours(value):
 
 @pytest.mark.parametrize("name", ROUNDING)
 def test_the_machine_code_of_an_operation_rounds_at_random_as_it_means(name):
-    called, emitted, random = operation(name), random_function(name), np.random.default_rng(len(name))
+    called, emitted, random = typed_operation(name), random_function(name), np.random.default_rng(len(name))
     bits = random.integers(0, 2**64, 200, np.uint64).tolist()
     for *operands, drawn in zip(*(some(kind, random, 200) for kind in called.arguments), bits, strict=True):
         assert same(half_at_random(called.unrounded(*operands), drawn), emitted(*operands, drawn)), (operands, drawn)

@@ -35,7 +35,7 @@ from pypoplar.codelet.operations.device_operation import (
 from pypoplar.codelet.operations.float_functions import _in_double
 from pypoplar.codelet.operations.matrix_unit import VECTOR_OPERATIONS
 from pypoplar.codelet.operations.registers import FLOATS
-from pypoplar.codelet.operations.table import OPERATIONS, called, operation, register, remove
+from pypoplar.codelet.operations.table import OPERATIONS, called, register, remove, typed_operation
 from pypoplar.codelet.operations.tile_readings import READINGS, TileReading
 from pypoplar.errors import CodeletError
 from pypoplar.host_code import cache
@@ -147,7 +147,7 @@ def test_a_removed_operation_is_unknown_again_and_may_come_back_with_another_rec
     assert run(codelet, x=2.0)["x"] == [8.0]
     remove(CUBE)
     with pytest.raises(LookupError, match=r"no device operation 'cubed_f32'"):
-        operation("cubed_f32")
+        typed_operation("cubed_f32")
     assert not called("ipu.cubed")
     with pytest.raises(LookupError, match=r"no device operation 'cubed_f32'"):
         priced(codelet.typed, BOW, SCALAR)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import WIDTH
-from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.table import typed_operation
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64}
 RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1), "i64": (-(2**63), 2**63 - 1), "u64": (0, 2**64 - 1)}
@@ -232,4 +232,4 @@ def test_floating_point_exceptions_are_told_apart_and_only_those_asked_for_are_f
 
 def test_an_unknown_operation_is_refused_with_the_nearest_name():
     with pytest.raises(LookupError, match="no device operation 'add_f64'; did you mean 'add_"):
-        operation("add_f64")
+        typed_operation("add_f64")

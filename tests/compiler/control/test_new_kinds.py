@@ -14,10 +14,10 @@ from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.control.operation_tree import Line
 from pypoplar.compiler.control.program_walk import operation_tree
 from pypoplar.compiler.control.usage import find_usage, used_variables
+from pypoplar.compiler.flattening.flatten import RULES
+from pypoplar.compiler.flattening.flattening_state import Flattening
+from pypoplar.compiler.flattening.rules import Around, Leaf
 from pypoplar.compiler.liveness.liveness import find_liveness
-from pypoplar.compiler.lowering.lower import RULES
-from pypoplar.compiler.lowering.lowering_state import Lowering
-from pypoplar.compiler.lowering.rules import Around, Leaf
 from pypoplar.graph.operands import check_one_element
 from pypoplar.graph.tensor import Tensor
 from pypoplar.interface.opcodes import BranchOperand, JumpOperand
@@ -156,11 +156,11 @@ def test_what_is_made_of_a_kind_is_another_kind_but_a_sequence_stays_one(graph, 
 def test_a_kind_with_a_rule_is_lowered(graph, tensors, monkeypatch):
     looked = []
 
-    def lower_peek(lowering, peek):
+    def flatten_peek(flattening, peek):
         looked.append(peek.tensor.getDebugStr())
-        lowering.serve("print", title="peek", stream=lowering.fetch(peek.tensor), shape=[4])
+        flattening.serve("print", title="peek", stream=flattening.fetch(peek.tensor), shape=[4])
 
-    monkeypatch.setitem(RULES, Peek, Leaf(lower_peek))
+    monkeypatch.setitem(RULES, Peek, Leaf(flatten_peek))
     executable = compileGraph(graph, Repeat(2, Peek(tensors["a"])))
     assert looked == ["a"]
     assert [service["kind"] for service in executable.services] == ["print"]
@@ -168,7 +168,7 @@ def test_a_kind_with_a_rule_is_lowered(graph, tensors, monkeypatch):
 
 
 def test_copies_of_a_rule_are_steps_of_their_own(graph, tensors, monkeypatch, mode):
-    """A kind may lower copies as Copy does; they stand nowhere, so nothing is one step with them."""
+    """A kind may flatten copies as Copy does; they stand nowhere, so nothing is one step with them."""
 
     class Swap(Program):
         def __init__(self, copies):
@@ -184,11 +184,11 @@ def test_copies_of_a_rule_are_steps_of_their_own(graph, tensors, monkeypatch, mo
         def contains(self):
             return Nothing()
 
-    def lower_swap(lowering, swap):
+    def flatten_swap(flattening, swap):
         for copy in swap.copies:
-            RULES[Copy].lower(lowering, copy)
+            RULES[Copy].flatten(flattening, copy)
 
-    monkeypatch.setitem(RULES, Swap, Leaf(lower_swap))
+    monkeypatch.setitem(RULES, Swap, Leaf(flatten_swap))
     stream = graph.addHostToDeviceFIFO("stream", FLOAT, 4)
     swap = Swap([Copy(stream, tensors["x"]), Copy(tensors["x"], tensors["y"]), Copy(tensors["x"], tensors["z"])])
     graph.createHostRead("y", tensors["y"])
@@ -202,14 +202,14 @@ def test_copies_of_a_rule_are_steps_of_their_own(graph, tensors, monkeypatch, mo
 
 
 def test_a_rule_lowers_the_parts_that_its_kind_has(graph, tensors, monkeypatch):
-    def first_part_only(lowering, program, parts):
+    def first_part_only(flattening, program, parts):
         yield parts[0]
 
     program = Around2(InTurn, tensors["flag"], tensors["x"], Copy(tensors["a"], tensors["y"]), Copy(tensors["a"], tensors["z"]))
     monkeypatch.setitem(RULES, Around2, Around(first_part_only))
     with pytest.raises(ControlProgramError, match=r"Around2 made at .* has 2 parts: its kind is lowered with 1"):
         compileGraph(graph, program)
-    monkeypatch.setitem(RULES, Around2, Leaf(lambda lowering, program: None))
+    monkeypatch.setitem(RULES, Around2, Leaf(lambda flattening, program: None))
     with pytest.raises(ControlProgramError, match=r"Around2 made at .* has parts: its kind is lowered without parts"):
         compileGraph(graph, program)
     monkeypatch.setitem(RULES, Peek, Around(first_part_only))
@@ -224,7 +224,7 @@ def test_every_kind_has_a_rule():
     assert known == set(RULES)
 
 
-RECIPE_NAMES = (BranchOperand, Iterator, JumpOperand, Line, Lowering, OneOf, Part, Program, Repeat, Tensor, check_one_element,
+RECIPE_NAMES = (BranchOperand, Iterator, JumpOperand, Line, Flattening, OneOf, Part, Program, Repeat, Tensor, check_one_element,
                 part_program, ran)  # fmt: skip
 
 
@@ -234,8 +234,8 @@ def test_the_contributors_guide_adds_a_kind_with_its_test(monkeypatch, mode, val
     section = guide.partition("## Add a kind of program")[2].partition("\n## ")[0]
     kind, rule, test = (dedent(block) for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     names = {known.__name__: known for known in RECIPE_NAMES} | {"pytest": pytest}
-    lowering, _, row = rule.partition("RULES: Rules = {")
-    for part in (kind, lowering, test):
+    flattening, _, row = rule.partition("RULES: Rules = {")
+    for part in (kind, flattening, test):
         exec(part, names)
     monkeypatch.setitem(RULES, names["Unless"], eval(row.partition("Unless:")[2].partition(",\n")[0], names | {"Around": Around}))
     bench = Bench()

@@ -33,7 +33,7 @@ from pypoplar import (
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.compile import compile_graph
 from pypoplar.compiler.liveness import atoms
-from pypoplar.compiler.liveness.full_writes import WORKER, stored_fields
+from pypoplar.compiler.liveness.full_writes import WORKER, surely_stored_fields
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import (
     AbortOnCondition,
@@ -624,7 +624,7 @@ def test_the_fields_that_a_codelet_stores_to_whatever_happens():
     itself = dict.fromkeys(("always", "either", "rows"), "")
     own = {name: name for name in ("shared", "own", "both_ways")}
     others = {"others": "x", "renamed": "x", "worker": WORKER}
-    assert stored_fields(Codelet.of_class(Fields).typed, 6) == itself | own | others
+    assert surely_stored_fields(Codelet.of_class(Fields).typed, 6) == itself | own | others
 
 
 def start(i, high):
@@ -669,7 +669,7 @@ class ChangedIndex(Vertex):
 
 
 def test_an_index_that_was_changed_since_is_not_taken_for_all():
-    assert stored_fields(Codelet.of_class(ChangedIndex).typed, 6) == {"as_it_was": "as_it_was"}
+    assert surely_stored_fields(Codelet.of_class(ChangedIndex).typed, 6) == {"as_it_was": "as_it_was"}
 
 
 class Filled(Vertex):
@@ -694,7 +694,7 @@ class Filled(Vertex):
 
 
 def test_what_a_function_stores_to_before_it_may_return_is_stored_to():
-    assert stored_fields(Codelet.of_class(Filled).typed, 6) == {"before": "before", "later": ""}
+    assert surely_stored_fields(Codelet.of_class(Filled).typed, 6) == {"before": "before", "later": ""}
 
 
 class OneOf(MultiVertex):
@@ -753,7 +753,7 @@ class OneOf(MultiVertex):
 
 
 def test_what_one_branch_or_one_worker_stores_to_is_not_taken_for_what_all_do():
-    assert stored_fields(Codelet.of_class(OneOf).typed, 6) == {"shared_by_row": "", "shared_by_element": ""}
+    assert surely_stored_fields(Codelet.of_class(OneOf).typed, 6) == {"shared_by_row": "", "shared_by_element": ""}
 
 
 class StoredAgain(MultiVertex):
@@ -802,7 +802,7 @@ class StoredAgain(MultiVertex):
 
 
 def test_what_an_index_or_a_row_was_before_and_what_comes_behind_an_end_counts_for_nothing():
-    assert stored_fields(Codelet.of_class(StoredAgain).typed, 6) == {"one_again": "one_again"}
+    assert surely_stored_fields(Codelet.of_class(StoredAgain).typed, 6) == {"one_again": "one_again"}
 
 
 class Ramp(Vertex):

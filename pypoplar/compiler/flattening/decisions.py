@@ -13,7 +13,7 @@ from pypoplar.compiler.check.computed_control import ComputedControl
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import OperationTree
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
-from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.flattening.flattening_state import Flattening
 from pypoplar.errors import ControlProgramError
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.cost_facts import COMPUTED, ROUNDS, SHARE, UNKNOWN, VALUE, CostFacts, Decision
@@ -61,18 +61,18 @@ def written_variables(graph: FrozenGraph, regions: Regions, tree: OperationTree)
     return written[:-1]
 
 
-def find_decisions(lowering: Lowering, assumed: Assumed, compiled: Callable[[ControlProgram], Bytes]) -> CostFacts:
+def find_decisions(flattening: Flattening, assumed: Assumed, compiled: Callable[[ControlProgram], Bytes]) -> CostFacts:
     """The decisions of a control program whose rows are all there; `compiled` makes a file of what computes some of them.
 
     `ControlProgramError` for assumptions that are given twice, or about what none of its programs asks for.
     """
-    known, decisions, control = _Known.of(assumed.assumptions), [], _Control(lowering, assumed.computed)
-    for number, (row, owner) in enumerate(zip(lowering.rows, lowering.row_owners, strict=True)):
+    known, decisions, control = _Known.of(assumed.assumptions), [], _Control(flattening, assumed.computed)
+    for number, (row, owner) in enumerate(zip(flattening.rows, flattening.row_owners, strict=True)):
         if row[ProgramRow.OPERATION] not in DECIDING or owner is None:
             continue
         tensor = owner.reads()[0]
         how, amount, assumption = known.of_program(owner, _element(tensor))
-        value = _unchanging(lowering.graph, assumed.written, lowering.host, _element(tensor)) if how == UNKNOWN else None
+        value = _unchanging(flattening.graph, assumed.written, flattening.host, _element(tensor)) if how == UNKNOWN else None
         if value is not None:
             how, amount = VALUE, value
         if how == UNKNOWN and (place := control.read_of(tensor)) != NOTHING:
@@ -103,7 +103,7 @@ def _as_compared(value: int, operation: Opcode) -> int:
 class _Control:
     """Collects what computes values that decide."""
 
-    lowering: Lowering
+    flattening: Flattening
     computed: ComputedControl
     reads: dict[int, Tensor] = field(factory=dict)  # by element
     programs: dict[int, Program] = field(factory=dict)  # by id, in the order in which they were found
@@ -111,7 +111,7 @@ class _Control:
 
     def __attrs_post_init__(self) -> None:
         self._groups = {}
-        for group in self.lowering.merged:
+        for group in self.flattening.merged:
             for placed in group.copies:
                 self._groups.setdefault(id(placed.copy), []).append(group)
 
@@ -140,8 +140,8 @@ class _Control:
         numbers = {id(program): number for number, program in enumerate(control.programs)}
         found = [
             (row, numbers[one])
-            for row, owner in enumerate(self.lowering.row_owners)
-            if self.lowering.rows[row][ProgramRow.OPERATION] in (Opcode.COMPUTE, Opcode.MOVE) and owner is not None
+            for row, owner in enumerate(self.flattening.row_owners)
+            if self.flattening.rows[row][ProgramRow.OPERATION] in (Opcode.COMPUTE, Opcode.MOVE) and owner is not None
             for one in self._together(owner)
             if one in numbers
         ]

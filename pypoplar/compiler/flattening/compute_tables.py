@@ -1,4 +1,4 @@
-"""Lowers planned compute sets to the driver's tables: groups of equal vertices, edge rows, schedules."""
+"""Flattens planned compute sets to the driver's tables: groups of equal vertices, edge rows, schedules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.compiler.exchange_plan import ComputePlan
-from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
-from pypoplar.compiler.lowering.places import TilePlaces
-from pypoplar.compiler.lowering.touch_tables import TouchTables
+from pypoplar.compiler.flattening.codelet_shapes import CodeletShapes
+from pypoplar.compiler.flattening.places import TilePlaces
+from pypoplar.compiler.flattening.touch_tables import TouchTables
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.graph.frozen import FrozenGraph

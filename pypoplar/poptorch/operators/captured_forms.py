@@ -1,8 +1,10 @@
-"""Operations that capture traces in another form than PyTorch decomposes them to, and the form of copies into parts of tensors."""
+"""Whether a module runs on the CPU or is captured for the IPU, and what capture has another form for than PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import torch
@@ -10,6 +12,23 @@ import torch
 Form = TypeVar("Form", bound=Callable[..., Any])
 
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {}
+
+_capturing: ContextVar[bool] = ContextVar("capturing", default=False)
+
+
+def isRunningOnIpu() -> bool:
+    """Whether a module's forward pass becomes a graph for the IPU just now; False where it runs on the CPU."""
+    return _capturing.get()
+
+
+@contextlib.contextmanager
+def running_on_ipu(captured: bool = True) -> Iterator[None]:
+    """While a module is captured; or not, where a function of the CPU runs meanwhile."""
+    token = _capturing.set(captured)
+    try:
+        yield
+    finally:
+        _capturing.reset(token)
 
 
 def replaces(*operations: Any) -> Callable[[Form], Form]:

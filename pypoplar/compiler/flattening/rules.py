@@ -1,4 +1,4 @@
-"""What a rule is: how programs of one kind are lowered to rows of the control program."""
+"""What a rule is: how programs of one kind are flattened to rows of the control program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from pypoplar.compiler.control.operation_tree import Line
-from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.flattening.flattening_state import Flattening
 from pypoplar.errors import PoplarTypeError
 from pypoplar.program.base import Program
 
@@ -21,19 +21,21 @@ class Leaf:
     A program is a node of the report's program tree unless it `is_steps`: then the steps of its rows stand in its place.
     """
 
-    lower: Callable[[Lowering, Any], None]
+    flatten: Callable[[Flattening, Any], None]
     is_steps: bool = False
 
     def __attrs_post_init__(self) -> None:
-        if isgeneratorfunction(self.lower):
-            raise PoplarTypeError(f"the rule {self.lower.__qualname__} yields, so it is Around: nothing of it would run as a Leaf")
+        if isgeneratorfunction(self.flatten):
+            raise PoplarTypeError(
+                f"the rule {self.flatten.__qualname__} yields, so it is Around: nothing of it would run as a Leaf"
+            )
 
 
 @frozen
 class Around:
     """Appends the rows of a program around those of its parts: it yields each part, in order, where the part's rows belong."""
 
-    lower: Callable[[Lowering, Any, tuple[Line, ...]], Iterator[Line]]
+    flatten: Callable[[Flattening, Any, tuple[Line, ...]], Iterator[Line]]
 
 
 Rule: TypeAlias = Leaf | Around

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pypoplar.compiler.lowering.lowering_state import Lowering
-from pypoplar.compiler.lowering.occurrence import refusal
+from pypoplar.compiler.flattening.flattening_state import Flattening
+from pypoplar.compiler.flattening.occurrence import refusal
 from pypoplar.errors import ControlProgramError, FileLoadError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import verify_service
@@ -11,9 +11,9 @@ from pypoplar.executable.verify.move_claims import verify_moves
 from pypoplar.executable.verify.program_claims import verify_program
 
 
-def check_appended(lowering: Lowering, executable: Executable) -> None:
+def check_appended(flattening: Flattening, executable: Executable) -> None:
     """`ControlProgramError`, naming the program, if rows or services name what is not there, or go where nothing is."""
-    for number, owner in enumerate(lowering.service_owners):
+    for number, owner in enumerate(flattening.service_owners):
         try:
             verify_service(executable, number)
         except FileLoadError as problem:
@@ -21,7 +21,7 @@ def check_appended(lowering: Lowering, executable: Executable) -> None:
     named: list[str] = []
 
     def row_name(number: int, row: str) -> str:
-        owner = lowering.row_owners[number]
+        owner = flattening.row_owners[number]
         named.append(f"row {number}, {row}:" if owner is None else f"the rule of {owner!r} appends the row {row}:")
         return named[-1]
 
@@ -30,5 +30,5 @@ def check_appended(lowering: Lowering, executable: Executable) -> None:
     except FileLoadError as problem:
         if named:
             raise ControlProgramError(str(problem)) from None
-        kinds = sorted({type(owner).__name__ for owner in lowering.row_owners if owner is not None})
+        kinds = sorted({type(owner).__name__ for owner in flattening.row_owners if owner is not None})
         raise ControlProgramError(f"what the rules of {', '.join(kinds)} append does not fit together: {problem}") from None

@@ -12,8 +12,8 @@ from law_examples import examples
 from sweeping import both, swept_at_once
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.compiler.lowering.move_sweeps import NO_LIST, OF_SOURCES, OF_TARGETS, fold_rows, list_singles
-from pypoplar.compiler.lowering.move_tables import Records, _recorded, fold, fold_by_rows
+from pypoplar.compiler.flattening.move_sweeps import NO_LIST, OF_SOURCES, OF_TARGETS, fold_rows, list_singles
+from pypoplar.compiler.flattening.move_tables import Records, _recorded, fold, fold_by_rows
 from pypoplar.executable.move_lists import LISTED_BYTES
 
 NAMES = [column.name for column in fields(Records)]

@@ -7,9 +7,9 @@ import pytest
 from engine_builder import Add, Bench, everywhere
 
 from pypoplar import BOOL, FLOAT, INT, UNSIGNED_INT, ControlProgramError, PoplarTypeError, compileGraph
-from pypoplar.compiler.lowering.lower import RULES
-from pypoplar.compiler.lowering.places import Places
-from pypoplar.compiler.lowering.rules import Around, Leaf
+from pypoplar.compiler.flattening.flatten import RULES
+from pypoplar.compiler.flattening.places import Places
+from pypoplar.compiler.flattening.rules import Around, Leaf
 from pypoplar.interface.opcodes import (
     BranchOperand,
     CallOperand,
@@ -76,8 +76,8 @@ def refused(world, monkeypatch):
 
     def check(text, rule, reads=(), writes=(), contents=None):
         around = isinstance(contents, InTurn | OneOf | Rounds)
-        leaf = Leaf(lambda lowering, _: rule(lowering, world))
-        monkeypatch.setitem(RULES, Odd, Around(lambda lowering, _, parts: rule(lowering, world, parts)) if around else leaf)
+        leaf = Leaf(lambda flattening, _: rule(flattening, world))
+        monkeypatch.setitem(RULES, Odd, Around(lambda flattening, _, parts: rule(flattening, world, parts)) if around else leaf)
         with pytest.raises(ControlProgramError, match=text if text.startswith("^") else rf"^the rule of {MADE} {text}"):
             compileGraph(world.graph, Sequence([Execute(world.run), Odd(reads, writes, contents)]))
 
@@ -93,9 +93,9 @@ def accepted(world, monkeypatch, rule, **said):
 
 
 @pytest.mark.parametrize("rule", [
-    lambda lowering, world: lowering.fetch(world.x),
-    lambda lowering, world: lowering.transfer(lowering.internal_stream(FLOAT, 4), world.x, inward=False),
-    lambda lowering, world: lowering.planned_copy(Copy(world.x, world.y)),
+    lambda flattening, world: flattening.fetch(world.x),
+    lambda flattening, world: flattening.transfer(flattening.internal_stream(FLOAT, 4), world.x, inward=False),
+    lambda flattening, world: flattening.planned_copy(Copy(world.x, world.y)),
 ])  # fmt: skip
 def test_a_rule_reads_what_its_program_names(world, refused, rule):
     refused(r"reads 'x' FLOAT \[4\], but its reads\(\) names nothing", rule, writes=(world.y,))
@@ -104,15 +104,17 @@ def test_a_rule_reads_what_its_program_names(world, refused, rule):
 
 
 def test_a_value_that_decides_is_read(world, refused):
-    refused(r"reads 'flag' BOOL \[\], but its reads\(\) names nothing", lambda lowering, world: lowering.branch(world.flag))
+    refused(r"reads 'flag' BOOL \[\], but its reads\(\) names nothing", lambda flattening, world: flattening.branch(world.flag))
     refused(
-        r"reads 'index' INT \[\], but its reads\(\) names", lambda lowering, world: lowering.value_place(world.index), (world.flag,)
+        r"reads 'index' INT \[\], but its reads\(\) names",
+        lambda flattening, world: flattening.value_place(world.index),
+        (world.flag,),
     )
 
 
 @pytest.mark.parametrize("rule", [
-    lambda lowering, world: lowering.transfer(lowering.internal_stream(FLOAT, 4), world.y, inward=True),
-    lambda lowering, world: lowering.planned_copy(Copy(world.x, world.y)),
+    lambda flattening, world: flattening.transfer(flattening.internal_stream(FLOAT, 4), world.y, inward=True),
+    lambda flattening, world: flattening.planned_copy(Copy(world.x, world.y)),
 ])  # fmt: skip
 def test_a_rule_writes_what_its_program_names(world, refused, rule):
     refused(r"writes 'y' FLOAT \[4\], but its writes\(\) names nothing", rule, (world.x,))
@@ -120,15 +122,15 @@ def test_a_rule_writes_what_its_program_names(world, refused, rule):
 
 
 def test_results_and_clocks_are_written(world, refused):
-    result = lambda lowering, world: lowering.execute(world.run, world.flag)  # noqa: E731
+    result = lambda flattening, world: flattening.execute(world.run, world.flag)  # noqa: E731
     refused(r"writes 'flag' BOOL \[\], but its writes\(\) names nothing", result, contents=Vertices(world.run))
-    clock = lambda lowering, world: lowering.clock_place(world.clock)  # noqa: E731
+    clock = lambda flattening, world: flattening.clock_place(world.clock)  # noqa: E731
     refused(r"writes 'clock' UNSIGNED_INT \[2\], but its writes\(\) names nothing", clock)
 
 
 def test_a_rule_may_name_the_elements_in_other_ways(world, monkeypatch):
     x = world.x
-    rules = Leaf(lambda lowering, program: [lowering.fetch(view) for view in (x, x[1:3], x.reverse(0))] and None)
+    rules = Leaf(lambda flattening, program: [flattening.fetch(view) for view in (x, x[1:3], x.reverse(0))] and None)
     for reads in ((x,), (x.slice(0, 4),), (x[0:2], x[2:4]), (x.reshape([2, 2]),)):
         moved = [
             stream.elements for stream in accepted(world, monkeypatch, rules, reads=reads).streams if stream.kind == "internal"
@@ -138,11 +140,11 @@ def test_a_rule_may_name_the_elements_in_other_ways(world, monkeypatch):
 
 def test_a_rule_writes_all_that_its_program_names(world, refused):
     def write(begin, end):
-        return lambda lowering, world: lowering.transfer(
-            lowering.internal_stream(FLOAT, end - begin), world.y[begin:end], inward=True
+        return lambda flattening, world: flattening.transfer(
+            flattening.internal_stream(FLOAT, end - begin), world.y[begin:end], inward=True
         )
 
-    refused(r"does not write 'y' FLOAT \[4\], which its writes\(\) names", lambda lowering, world: None, writes=(world.y,))
+    refused(r"does not write 'y' FLOAT \[4\], which its writes\(\) names", lambda flattening, world: None, writes=(world.y,))
     refused(r"does not write 'y' FLOAT \[4\], which its writes\(\) names", write(0, 3), writes=(world.y,))
     refused(r"does not write 'x' FLOAT \[4\], which its writes\(\) names", write(0, 4), writes=(world.y, world.x))
 
@@ -161,32 +163,32 @@ def test_values_and_clocks_lie_in_one_piece(world, refused):
     ):
         refused(
             f"needs 8 bytes in one piece, got {text}",
-            lambda lowering, world, tensor=tensor: lowering.clock_place(tensor),
+            lambda flattening, world, tensor=tensor: flattening.clock_place(tensor),
             writes=(tensor,),
         )
-    refused("needs 4 bytes in one piece, got 'pairs'", lambda lowering, world: lowering.branch(pairs), reads=(pairs,))
+    refused("needs 4 bytes in one piece, got 'pairs'", lambda flattening, world: flattening.branch(pairs), reads=(pairs,))
 
 
 # Compute sets and functions
 
 
 def test_a_rule_executes_the_compute_set_of_its_program(world, refused):
-    execute = lambda lowering, world: lowering.execute(world.run, None)  # noqa: E731
+    execute = lambda flattening, world: flattening.execute(world.run, None)  # noqa: E731
     refused(r"executes <ComputeSet 'Add'>, but its contains\(\) is Nothing\(\): expected Vertices\(compute set\)", execute)
     refused(
         r"executes <ComputeSet 'Add'>, but its contains\(\) is Vertices\(compute_set=<ComputeSet 'Add_1'>\)",
         execute,
         contents=Vertices(world.other),
     )
-    refused("does not execute <ComputeSet 'Add'>, which its contains", lambda lowering, world: None, contents=Vertices(world.run))
+    refused("does not execute <ComputeSet 'Add'>, which its contains", lambda flattening, world: None, contents=Vertices(world.run))
 
 
 def test_a_rule_calls_the_function_of_its_program(world, refused):
-    call = lambda lowering, world: lowering.call(world.function)  # noqa: E731
+    call = lambda flattening, world: flattening.call(world.function)  # noqa: E731
     refused(r"calls a function, but its contains\(\) is Nothing\(\): expected Calling\(function\)", call)
     refused(r"calls a function, but its contains\(\) is Calling\(", call, contents=Calling(world.graph.addFunction(Sequence())))
     refused(
-        r"does not call the function that its contains\(\) names", lambda lowering, world: None, contents=Calling(world.function)
+        r"does not call the function that its contains\(\) names", lambda flattening, world: None, contents=Calling(world.function)
     )
 
 
@@ -195,7 +197,7 @@ def test_a_rule_calls_the_function_of_its_program(world, refused):
 
 def row(operation, kind, *values):
     """A rule that appends a row."""
-    return lambda lowering, world: lowering.row(operation, dict(zip(kind, values, strict=False)))
+    return lambda flattening, world: flattening.row(operation, dict(zip(kind, values, strict=False)))
 
 
 @pytest.mark.parametrize(("rule", "text"), [
@@ -204,10 +206,10 @@ def row(operation, kind, *values):
     (row(Opcode.JUMP, CallOperand, 1), r"appends what is no row: JUMP has other operands than"),
     (row(Opcode.JUMP, JumpOperand, 1.0), "appends what is no row: 'float' object cannot be interpreted as an integer"),
     (row(Opcode.JUMP, JumpOperand, None), "appends what is no row: 'NoneType' object"),
-    (lambda lowering, world: lowering.jump(), "leaves JUMP open: fill in the row to which it goes"),
-    (lambda lowering, world: lowering.jump(10**7), "appends JUMP to row 10000000: expected 1 to 2, its own rows or the next"),
-    (lambda lowering, world: lowering.jump(0), "appends JUMP to row 0: expected 1 to 2"),
-    (lambda lowering, world: lowering.jump(-2), "appends JUMP to row -2: expected 1 to 2"),
+    (lambda flattening, world: flattening.jump(), "leaves JUMP open: fill in the row to which it goes"),
+    (lambda flattening, world: flattening.jump(10**7), "appends JUMP to row 10000000: expected 1 to 2, its own rows or the next"),
+    (lambda flattening, world: flattening.jump(0), "appends JUMP to row 0: expected 1 to 2"),
+    (lambda flattening, world: flattening.jump(-2), "appends JUMP to row -2: expected 1 to 2"),
     (row(Opcode.REPEAT_END, RepeatEndOperand, 0, 9), "appends REPEAT_END to row 9: expected 1 to 2"),
     (row(Opcode.END, ()), "appends END: programs and functions are ended and called for it"),
     (row(Opcode.RETURN, ()), "appends RETURN: programs and functions are ended and called for it"),
@@ -224,12 +226,12 @@ def test_rows_name_what_is_there_and_stay_in_their_program(refused, rule, text):
 
 
 def test_a_loop_counts_with_a_counter_that_is_there(world, refused):
-    def loop(lowering, world, parts):
-        lowering.row(
-            Opcode.REPEAT, {RepeatOperand.COUNTER: 3, RepeatOperand.TIMES: 2, RepeatOperand.AFTER: lowering.next_row() + 3}
+    def loop(flattening, world, parts):
+        flattening.row(
+            Opcode.REPEAT, {RepeatOperand.COUNTER: 3, RepeatOperand.TIMES: 2, RepeatOperand.AFTER: flattening.next_row() + 3}
         )
         yield from parts
-        lowering.row(Opcode.REPEAT_END, {RepeatEndOperand.COUNTER: 3, RepeatEndOperand.BODY: lowering.next_row() - 1})
+        flattening.row(Opcode.REPEAT_END, {RepeatEndOperand.COUNTER: 3, RepeatEndOperand.BODY: flattening.next_row() - 1})
 
     refused("^.*", loop, contents=Rounds(Part(Copy(world.x, world.y)), None))
 
@@ -247,29 +249,30 @@ UNDONE = r"asks for a service that nobody can do: services\[0\]"
 ])  # fmt: skip
 def test_services_are_of_a_kind_and_can_be_done(refused, service, text):
     kind, details = service
-    refused(text, lambda lowering, world: lowering.serve(kind, **details))
+    refused(text, lambda flattening, world: flattening.serve(kind, **details))
 
 
 def test_a_tensor_goes_over_a_stream_of_its_own_size_and_type(world, refused):
     def out(elements, type):
-        return lambda lowering, world: lowering.transfer(lowering.internal_stream(type, elements), world.x, inward=False)
+        return lambda flattening, world: flattening.transfer(flattening.internal_stream(type, elements), world.x, inward=False)
 
     refused(r"moves 'x' FLOAT \[4\] over a stream of FLOAT \[3\]", out(3, FLOAT), reads=(world.x,))
     refused(r"moves 'x' FLOAT \[4\] over a stream of INT \[4\]", out(4, INT), reads=(world.x,))
     refused(
         r"moves 'x' FLOAT \[4\] over stream 99: expected 0 to 0",
-        lambda lowering, world: lowering.transfer(99, world.x, inward=False),
+        lambda flattening, world: flattening.transfer(99, world.x, inward=False),
         reads=(world.x,),
     )
-    users = lambda lowering, world: lowering.transfer(lowering.add_stream(world.stream), world.x, inward=False)  # noqa: E731
+    users = lambda flattening, world: flattening.transfer(flattening.add_stream(world.stream), world.x, inward=False)  # noqa: E731
     refused(r"appends the row STREAM_OUT .*: the stream has the other direction", users, reads=(world.x,))
 
 
 def test_moves_stay_in_the_tiles_memories(refused):
-    def move(lowering, world):
+    def move(flattening, world):
         place, beyond = Places(np.zeros(1, int), np.zeros(1, int)), Places(np.zeros(1, int), np.full(1, 1 << 40))
-        lowering.row(
-            Opcode.MOVE, {MoveOperand.MOVE: lowering.moves.add(place, beyond, np.full(1, 4), np.zeros(1, int)), MoveOperand.STEP: 0}
+        flattening.row(
+            Opcode.MOVE,
+            {MoveOperand.MOVE: flattening.moves.add(place, beyond, np.full(1, 4), np.zeros(1, int)), MoveOperand.STEP: 0},
         )
 
     refused(r"^what the rules of Execute, Odd append does not fit together: the end of moves\.target in list", move)
@@ -283,44 +286,44 @@ def copies(world, count=2):
 
 
 @pytest.mark.parametrize(("rule", "text"), [
-    (lambda lowering, world, parts: iter(parts[::-1]), "yields part 1: expected each of its 2 parts once, in order"),
-    (lambda lowering, world, parts: iter((*parts, parts[0])), "yields part 0: expected each of its 2 parts once, in order"),
-    (lambda lowering, world, parts: iter([5]), "yields an int: expected each of its 2 parts once, in order"),
-    (lambda lowering, world, parts: None, "gives None: expected its 2 parts, yielded one after the other"),
+    (lambda flattening, world, parts: iter(parts[::-1]), "yields part 1: expected each of its 2 parts once, in order"),
+    (lambda flattening, world, parts: iter((*parts, parts[0])), "yields part 0: expected each of its 2 parts once, in order"),
+    (lambda flattening, world, parts: iter([5]), "yields an int: expected each of its 2 parts once, in order"),
+    (lambda flattening, world, parts: None, "gives None: expected its 2 parts, yielded one after the other"),
 ])  # fmt: skip
 def test_a_rule_lowers_each_part_once_and_in_order(world, refused, rule, text):
     refused(text, rule, contents=InTurn(copies(world)))
 
 
-def skipping(lowering, world, parts):
+def skipping(flattening, world, parts):
     """Runs the first part, and the second if the flag is set."""
     yield parts[0]
-    branch = lowering.branch(world.flag)
+    branch = flattening.branch(world.flag)
     yield parts[1]
-    lowering.rows[branch][BranchOperand.ROW] = lowering.next_row()
+    flattening.rows[branch][BranchOperand.ROW] = flattening.next_row()
 
 
-def choosing(lowering, world, parts):
+def choosing(flattening, world, parts):
     """Runs one of two parts."""
-    branch = lowering.branch(world.flag)
+    branch = flattening.branch(world.flag)
     yield parts[0]
-    jump = lowering.jump()
-    lowering.rows[branch][BranchOperand.ROW] = lowering.next_row()
+    jump = flattening.jump()
+    flattening.rows[branch][BranchOperand.ROW] = flattening.next_row()
     yield parts[1]
-    lowering.rows[jump][JumpOperand.ROW] = lowering.next_row()
+    flattening.rows[jump][JumpOperand.ROW] = flattening.next_row()
 
 
-def returning(lowering, world, parts):
+def returning(flattening, world, parts):
     """Runs the first part, then the second and the first as often as the flag is set."""
-    begin = lowering.next_row()
+    begin = flattening.next_row()
     yield parts[0]
-    branch = lowering.branch(world.flag)
+    branch = flattening.branch(world.flag)
     yield parts[1]
-    lowering.jump(begin)
-    lowering.rows[branch][BranchOperand.ROW] = lowering.next_row()
+    flattening.jump(begin)
+    flattening.rows[branch][BranchOperand.ROW] = flattening.next_row()
 
 
-def plain(lowering, world, parts):
+def plain(flattening, world, parts):
     yield from parts
 
 
@@ -340,8 +343,8 @@ def test_control_goes_through_parts_as_the_program_says(world, refused, monkeypa
     form, text = WAYS[way]
     contents = form(copies(world))
     if (way, rule) in FITTING:
-        lower = Around(lambda lowering, _, parts: rule(lowering, world, parts))
-        assert accepted(world, monkeypatch, lower, reads=(world.flag,), contents=contents)
+        flatten = Around(lambda flattening, _, parts: rule(flattening, world, parts))
+        assert accepted(world, monkeypatch, flatten, reads=(world.flag,), contents=contents)
     else:
         refused(rf"can run ({shown}): its contains\(\) says {text}", rule, reads=(world.flag,), contents=contents)
 
@@ -350,13 +353,13 @@ def test_parts_without_rows_may_be_left_out(world, monkeypatch):
     empty, copy = Part(Sequence()), Part(Copy(world.x, world.y))
     for contents in (OneOf((copy, empty)), InTurn((empty, copy)), Rounds(copy, empty), Rounds(empty, copy)):
         rule = {OneOf: choosing, InTurn: plain, Rounds: returning}[type(contents)]
-        lower = Around(lambda lowering, _, parts, rule=rule: rule(lowering, world, parts))
-        assert accepted(world, monkeypatch, lower, reads=(world.flag,), contents=contents)
+        flatten = Around(lambda flattening, _, parts, rule=rule: rule(flattening, world, parts))
+        assert accepted(world, monkeypatch, flatten, reads=(world.flag,), contents=contents)
 
 
 def test_a_row_goes_to_the_beginning_of_a_part_only(world, refused):
-    def jump_in(lowering, world, parts):
-        lowering.jump(lowering.next_row() + 2)
+    def jump_in(flattening, world, parts):
+        flattening.jump(flattening.next_row() + 2)
         yield from parts
 
     two = Part(Sequence([Copy(world.x, world.y), Copy(world.y, world.x)]))
@@ -364,7 +367,7 @@ def test_a_row_goes_to_the_beginning_of_a_part_only(world, refused):
 
 
 def test_rules_are_rules(world, monkeypatch):
-    def yields(lowering, program):
+    def yields(flattening, program):
         yield
 
     with pytest.raises(PoplarTypeError, match=r"the rule .*yields yields, so it is Around: nothing of it would run as a Leaf"):
@@ -377,9 +380,9 @@ def test_rules_are_rules(world, monkeypatch):
 def test_what_a_rule_reads_keeps_its_value_until_then(world, monkeypatch):
     """x and y share memory where nobody reads x behind the second copy."""
 
-    def print_tensor(lowering, program):
+    def print_tensor(flattening, program):
         (tensor,) = program.reads()
-        lowering.serve("print", title="peek", stream=lowering.fetch(tensor), shape=[4])
+        flattening.serve("print", title="peek", stream=flattening.fetch(tensor), shape=[4])
 
     monkeypatch.setitem(RULES, Odd, Leaf(print_tensor))
 

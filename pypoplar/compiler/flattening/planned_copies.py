@@ -45,7 +45,7 @@ class PlannedCopy:
 
 @define(eq=False)
 class PlannedCopies:
-    """The steps of copies between tensors, about in the order of lowering; the first asked for is planned with its neighbours."""
+    """The steps of copies between tensors, about in the order of flattening; the first asked for is planned with its neighbours."""
 
     graph: FrozenGraph
     target: Target
@@ -58,7 +58,7 @@ class PlannedCopies:
         self._number = {step: number for number, step in enumerate(self.steps)}
 
     def plan_of(self, step: MergedCopies) -> PlannedCopy:
-        """The plan of a step that is lowered now. Each of `steps` is lowered once; others are planned by themselves."""
+        """The plan of a step that is flattened now. Each of `steps` is flattened once; others are planned by themselves."""
         if step not in self._plans:
             together = self._neighbours(step) if step in self._number else [step]
             self._plans |= zip(together, self._planned([[placed.copy for placed in step.copies] for step in together]), strict=True)

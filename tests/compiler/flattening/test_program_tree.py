@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, Executable, FileLoadError, InOut, Input, Output, SyncType, Vector, Vertex, cycleCount
-from pypoplar.compiler.lowering.tree_builder import TreeBuilder
+from pypoplar.compiler.flattening.tree_builder import TreeBuilder
 from pypoplar.program import (
     AbortOnCondition,
     Call,

@@ -12,8 +12,8 @@ from pypoplar.arrays.freed_memory import give_back
 from pypoplar.arrays.groups import offsets, ragged, sorting_order, whole_groups
 from pypoplar.arrays.swept import shortened
 from pypoplar.compiler.exchange_plan import Pieces
-from pypoplar.compiler.lowering.move_sweeps import NO_LIST, OF_SOURCES, OF_TARGETS, SHORTEST_LIST, fold_rows, list_singles
-from pypoplar.compiler.lowering.places import Places, TilePlaces
+from pypoplar.compiler.flattening.move_sweeps import NO_LIST, OF_SOURCES, OF_TARGETS, SHORTEST_LIST, fold_rows, list_singles
+from pypoplar.compiler.flattening.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.layout import NOTHING

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.compiler.lowering.move_tables import MoveLists
-from pypoplar.compiler.lowering.places import Places
+from pypoplar.compiler.flattening.move_tables import MoveLists
+from pypoplar.compiler.flattening.places import Places
 from pypoplar.executable.move_lists import Moves
 
 STEPS = st.sampled_from([4, 4, 4, 8, -4])
@@ -51,7 +51,7 @@ def described(moves: Moves, move: int) -> list[Any]:
 def test_moves_that_are_folded_together_are_as_each_alone(every: list[tuple[Places, Places, Int64s, Int64s]], at_once: int) -> None:
     together = MoveLists()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pypoplar.compiler.lowering.move_tables.FOLDED_AT_ONCE", at_once)
+        patch.setattr("pypoplar.compiler.flattening.move_tables.FOLDED_AT_ONCE", at_once)
         numbers = [together.add(*move) for move in every]
         moves = together.finish()
     for number, move in zip(numbers, every, strict=True):

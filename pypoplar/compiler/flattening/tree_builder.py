@@ -1,4 +1,4 @@
-"""Collects the report's program tree while programs are lowered."""
+"""Collects the report's program tree while programs are flattened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Node:
 
 @define(eq=False)
 class TreeBuilder:
-    """Collects nodes in the order in which programs are lowered: what is added goes under the node that was opened last."""
+    """Collects nodes in the order in which programs are flattened: what is added goes under the node that was opened last."""
 
     _nodes: list[_Node] = field(factory=list)
     _open: list[int] = field(factory=list)

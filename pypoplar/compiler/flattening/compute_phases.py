@@ -8,9 +8,9 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, price_exchange, rearrange_cycles, vertex_side_pieces
 from pypoplar.compiler.exchange.pieces import appended, counted_pieces, turned, without_pieces
 from pypoplar.compiler.exchange_plan import ComputePlan
-from pypoplar.compiler.lowering.compute_tables import ComputeTables
-from pypoplar.compiler.lowering.move_tables import MoveLists
-from pypoplar.compiler.lowering.places import TilePlaces
+from pypoplar.compiler.flattening.compute_tables import ComputeTables
+from pypoplar.compiler.flattening.move_tables import MoveLists
+from pypoplar.compiler.flattening.places import TilePlaces
 from pypoplar.executable.exchange_account import Exchange, joined_by_pairs
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.driver_records import Phase

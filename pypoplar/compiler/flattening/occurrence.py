@@ -1,4 +1,4 @@
-"""A program while its rule lowers it: rules are open to kinds from outside, so each is held to what its program says of itself."""
+"""A program while its rule flattens it: rules are open to kinds from outside, so each is held to what its program says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import stepped
-from pypoplar.compiler.lowering.part_paths import GOES_TO, PartRows, allowed, forbidden_path
+from pypoplar.compiler.flattening.part_paths import GOES_TO, PartRows, allowed, forbidden_path
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor

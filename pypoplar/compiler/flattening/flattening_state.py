@@ -14,12 +14,12 @@ from pypoplar.compiler.control.copy_runs import CopyKind
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.lowering.compute_phases import Phases, PhaseTable
-from pypoplar.compiler.lowering.move_tables import CountedMoves, MoveLists
-from pypoplar.compiler.lowering.occurrence import Occurrence, refusal
-from pypoplar.compiler.lowering.places import Places, TilePlaces
-from pypoplar.compiler.lowering.planned_copies import PlannedCopies, PlannedCopy
-from pypoplar.compiler.lowering.tree_builder import TreeBuilder
+from pypoplar.compiler.flattening.compute_phases import Phases, PhaseTable
+from pypoplar.compiler.flattening.move_tables import CountedMoves, MoveLists
+from pypoplar.compiler.flattening.occurrence import Occurrence, refusal
+from pypoplar.compiler.flattening.places import Places, TilePlaces
+from pypoplar.compiler.flattening.planned_copies import PlannedCopies, PlannedCopy
+from pypoplar.compiler.flattening.tree_builder import TreeBuilder
 from pypoplar.errors import ControlProgramError
 from pypoplar.executable.exchange_account import Exchange, ExchangeShare, NamedExchange, joined_by_pairs
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
@@ -59,7 +59,7 @@ class PendingCall:
 
 
 @define(eq=False)
-class Lowering:
+class Flattening:
     """What the rules of the kinds of programs add to."""
 
     graph: FrozenGraph
@@ -80,14 +80,14 @@ class Lowering:
     clocks: int = 0
     depth: int = 0  # of the loops and branches around
     sets_floating_point: bool = False  # whether the program says which floating-point results stop it
-    used_streams: set[int] = field(factory=set)  # the user's, by the program or function that is lowered
+    used_streams: set[int] = field(factory=set)  # the user's, by the program or function that is flattened
     pending_calls: list[PendingCall] = field(factory=list)  # of that program or function
-    occurrence: Occurrence | None = None  # the program that is lowered; None for what belongs to none
+    occurrence: Occurrence | None = None  # the program that is flattened; None for what belongs to none
     row_owners: list[Program | None] = field(factory=list)  # by row, the program whose rule has appended it
     service_owners: list[Program] = field(factory=list)  # the same by service
     _copies: PlannedCopies = field(init=False)
     _copies_at: dict[int, MergedCopies] = field(init=False)  # by the positions of copies, those that are one step with them
-    _step_of: dict[MergedCopies, int] = field(factory=dict)  # of those that are lowered
+    _step_of: dict[MergedCopies, int] = field(factory=dict)  # of those that are flattened
     _stream_numbers: dict[str, int] = field(factory=dict)
     _remote_numbers: dict[str, int] = field(init=False)
 
@@ -157,7 +157,7 @@ class Lowering:
     # What programs read and write
 
     def read(self, tensor: Tensor) -> None:
-        """Claim that the program that is lowered says that it reads a tensor; what belongs to no program may read all."""
+        """Claim that the program that is flattened says that it reads a tensor; what belongs to no program may read all."""
         if self.occurrence is not None:
             self.occurrence.read(tensor)
 
@@ -199,13 +199,13 @@ class Lowering:
         return self._copies.plan_of(self.merged_copies(copy))
 
     def merged_copies(self, copy: Copy) -> MergedCopies:
-        """All copies that are one step with a copy. One that is not the program that is lowered itself is a step of its own."""
+        """All copies that are one step with a copy. One that is not the program that is flattened itself is a step of its own."""
         if self.occurrence is not None and self.occurrence.program is copy:
             return self._copies_at[self.occurrence.position]
         return MergedCopies.alone(copy)
 
     def copy_step(self, copies: MergedCopies, make: Callable[[], int]) -> int:
-        """The step of copies: made where the first of them is lowered, joined by the others."""
+        """The step of copies: made where the first of them is flattened, joined by the others."""
         if copies not in self._step_of:
             self._step_of[copies] = make()
         else:
