@@ -7,7 +7,6 @@ object in any state, such as an empty tensor, a variable without tiles, or a pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,26 +56,10 @@ INDENT = "margin-left: 16px"
 
 
 def html_of(shown: object) -> str:
-    """The view of an object that has one."""
-    from pypoplar.graph.graph import Graph
-    from pypoplar.graph.mapping import TileToTensorMapping
-    from pypoplar.graph.tensor import Tensor
-    from pypoplar.program import Program
-
-    views: tuple[tuple[type, Callable[[Any], str]], ...] = (
-        (Tensor, tensor_html),
-        (TileToTensorMapping, mapping_html),
-        (Graph, graph_html),
-        (Report, report_html),
-        (Execution, execution_html),
-        (Steps, steps_html),
-        (Target, target_html),
-        (Run, run_html),
-        (ReportProgram, report_program_html),
-        (Program, program_html),
-    )
-    for kind, view in views:
-        if isinstance(shown, kind):
+    """The view of an object that has one; what is derived from a kind is shown as that kind."""
+    for kind in type(shown).__mro__:
+        view = VIEWS.get(f"{kind.__module__}.{kind.__qualname__}")
+        if view is not None:
             return view(shown)
     raise TypeError(f"notebooks have no view of {type(shown).__name__}")
 
@@ -462,23 +445,13 @@ def _holds_programs(value: object) -> bool:
 
 def shown_value(value: object) -> str:
     """An argument of a program, short."""
-    from pypoplar.graph.host_links import Function
-    from pypoplar.graph.tensor import Tensor
-    from pypoplar.graph.vertices import ComputeSet
-
-    if isinstance(value, Tensor):
-        text = value._described()
-    elif isinstance(value, ComputeSet):
-        text = value.name
-    elif isinstance(value, Function):
-        text = str(value.number)
-    elif isinstance(value, Enum):
-        text = value.name
-    elif isinstance(value, list):
-        text = ", ".join(shown_value(part) for part in value[:INTERVALS]) + (" ..." if len(value) > INTERVALS else "")
-    else:
-        text = str(value)
+    texts = (ARGUMENTS.get(f"{kind.__module__}.{kind.__qualname__}") for kind in type(value).__mro__)
+    text = next(filter(None, texts), str)(value)
     return text if len(text) <= TEXT else text[: TEXT - 4] + " ..."
+
+
+def _first_of(values: list[Any]) -> str:
+    return ", ".join(map(shown_value, values[:INTERVALS])) + (" ..." if len(values) > INTERVALS else "")
 
 
 def titled(kind: str, name: str, details: Iterable[str]) -> str:
@@ -508,3 +481,25 @@ def tree(root: Node, describe: Callable[[Node], Described[Node]]) -> str:
         return f'<details{unfolded} style="{INDENT}"><summary>{line}</summary>{"".join(parts)}{rest}</details>'
 
     return shown("", root, 0)
+
+
+# By the names of kinds, which are not imported before there is one.
+VIEWS: Mapping[str, Callable[[Any], str]] = {
+    "pypoplar.graph.tensor.Tensor": tensor_html,
+    "pypoplar.graph.mapping.TileToTensorMapping": mapping_html,
+    "pypoplar.graph.graph.Graph": graph_html,
+    "pypoplar.report.report.Report": report_html,
+    "pypoplar.report.execution.Execution": execution_html,
+    "pypoplar.report.execution.Steps": steps_html,
+    "pypoplar.report.execution.Run": run_html,
+    "pypoplar.report.program_nodes.Program": report_program_html,
+    "pypoplar.target.Target": target_html,
+    "pypoplar.program.base.Program": program_html,
+}
+ARGUMENTS: Mapping[str, Callable[[Any], str]] = {  # of the arguments of programs; what is not here is as `str` has it
+    "pypoplar.graph.tensor.Tensor": lambda tensor: str(tensor._described()),
+    "pypoplar.graph.vertices.ComputeSet": lambda compute_set: str(compute_set.name),
+    "pypoplar.graph.host_links.Function": lambda function: str(function.number),
+    "enum.Enum": lambda member: str(member.name),
+    "builtins.list": _first_of,
+}

@@ -4,6 +4,7 @@ import re
 import tempfile
 import webbrowser
 from html.parser import HTMLParser
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from pypoplar.program.base import Nothing
 from pypoplar.report import palette
 from pypoplar.report.execution import Execution, Run, Step, Steps
 from pypoplar.report.memory_report import MemoryByTile
-from pypoplar.report.notebook_tables import STRIPE, html_of, shares, themed
+from pypoplar.report.notebook_tables import ARGUMENTS, STRIPE, VIEWS, html_of, shares, themed
 from pypoplar.report.program_nodes import ComputeSet, VertexInstances
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version
@@ -417,3 +418,10 @@ def test_every_colour_of_a_view_has_a_form_for_dark_notebooks():
         known = {(colour.light, colour.dark) for colour in palette.ALL.values()}
         assert {(light, dark) for _, first, light, dark in told if first == light} <= known
     assert themed("fill", palette.PHASES["sync"]) == "fill: #570080; fill: light-dark(#570080, #cb4efe)"
+
+
+@pytest.mark.parametrize("name", [*VIEWS, *ARGUMENTS])
+def test_tables_of_views_name_kinds_that_are_there(name):
+    module, _, kind = name.rpartition(".")
+    found = getattr(import_module(module), kind)
+    assert (found.__module__, found.__qualname__) == (module, kind)

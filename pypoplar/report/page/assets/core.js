@@ -3,6 +3,7 @@
 
 const page = { views: [], data: JSON.parse(document.getElementById("data").textContent) };
 
+/** @param {string} tag @param {Object<string, any>} attributes @param {...any} children @returns {any} an element */
 page.element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -53,6 +54,7 @@ page.unpackAll = async (object) => {
 };
 
 // Rows of one number per tile. `load(numbers)` unpacks what is needed; `row(number)` is then at hand, null for -1.
+/** @param {{rows: number, tiles: number, chunks: any[], left_out: boolean}} data */
 page.tileRows = (data) => {
   const chunks = new Map();
   return {

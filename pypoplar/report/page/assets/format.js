@@ -2,6 +2,7 @@
 
 // Formatters are kept: making one takes a thousand times as long as using it.
 const formatters = new Map();
+/** @param {number} value @param {number} digits at most @param {number} least digits */
 function exact(value, digits = 0, least = 0) {
   const key = digits * 10 + least;
   if (!formatters.has(key))
@@ -9,6 +10,7 @@ function exact(value, digits = 0, least = 0) {
   return formatters.get(key).format(value);
 }
 
+/** @param {number} value @param {number} base from one unit to the next @param {string[]} units */
 function scaled(value, base, units) {
   let place = 0;
   while (Math.abs(value) >= base && place < units.length - 1) {
@@ -19,6 +21,7 @@ function scaled(value, base, units) {
 }
 
 // In full, as tables show them.
+/** @param {any} value @param {string} [unit] @returns {string} */
 page.format = (value, unit) => {
   if (value === null || value === undefined) return "";
   switch (unit) {
@@ -42,6 +45,7 @@ page.format = (value, unit) => {
 };
 
 // In short, as headlines show them.
+/** @param {number} value @param {string} [unit] @returns {string} */
 page.short = (value, unit) => {
   switch (unit) {
     case "bytes":
@@ -64,15 +68,18 @@ page.short = (value, unit) => {
 };
 
 // The exact value behind a short one, "" where the short one is exact.
+/** @param {number} value @param {string} unit @returns {string} */
 page.inFull = (value, unit) => {
   const units = { bytes: "B", seconds: "s", Hz: "Hz", flop: "FLOP", "flop/s": "FLOP/s" };
   return units[unit] ? `${exact(value, unit === "seconds" ? 9 : 0)} ${units[unit]}` : "";
 };
 
 // A step's or compute set's name, or words where it has none.
+/** @param {string} name @returns {string} */
 page.named = (name) => name || "(no name)";
 
 // Plotly reads a little HTML in its labels: text of the user's is escaped for it, and cut where it would crowd out the plot.
+/** @param {string} text @param {number} most characters @returns {string} */
 page.label = (text, most = 60) => {
   const characters = Array.from(String(text));
   const cut = characters.length > most ? characters.slice(0, most - 1).join("") + "\u2026" : characters.join("");

@@ -112,6 +112,7 @@ page.narrow = () => window.innerWidth < 700;
 
 // From the first to the last tile that has something in one of the arrays, as [first, end]; all tiles if that is most of them,
 // or if there are few.
+/** @param {number} tiles @param {(ArrayLike<number> | null)[]} arrays @returns {[number, number]} */
 page.usedTiles = (tiles, arrays) => {
   if (tiles <= 64) return [0, tiles];
   let [first, end] = [tiles, 0];
@@ -123,6 +124,7 @@ page.usedTiles = (tiles, arrays) => {
   return end - first > 0.6 * tiles || end <= first ? [0, tiles] : [first, end];
 };
 
+/** @param {[number, number]} shown @param {number} tiles @returns {string} */
 page.someTiles = ([first, end], tiles) => {
   if (end - first === tiles) return "";
   const shown =
@@ -130,6 +132,7 @@ page.someTiles = ([first, end], tiles) => {
   return ` ${shown}, the others have nothing.`;
 };
 
+/** @param {[number, number]} shown */
 page.tileAxis = ([first, end], title = "tile") =>
   page.axis(title, {
     range: [first - 0.5, end - 0.5],

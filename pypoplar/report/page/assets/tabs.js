@@ -47,7 +47,7 @@ async function open(view, focus) {
   try {
     const change = await view.draw(place, page.parameters());
     if (place.isConnected) view.change = change;
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     place.append(page.notice(`This view could not be drawn: ${error.message}`));
     console.error(error);
   }

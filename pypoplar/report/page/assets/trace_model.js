@@ -4,6 +4,16 @@ const PHASES = (page.data.phases ?? []).filter(({ cycles }) => cycles); // in th
 const placeOfPhase = (name) => PHASES.findIndex((one) => one.name === name);
 const [EXCHANGE, COPIES, COMPUTE] = ["exchange", "copies", "compute"].map(placeOfPhase);
 
+/**
+ * A step, or one of its executions as it was: by phase its mean cycles, each tile's cycles, and what they are shares of.
+ * @typedef {{mean: number[], meanTotal: number, byTile: (ArrayLike<number> | null)[], whole: number[], evenly: number[],
+ *   longest: number, critical: number, executions: number, recorded?: boolean}} Doing
+ *
+ * The events of a run in the order of time, in cycles since its begin.
+ * @typedef {{steps: Doing[], doings: Doing[], doing: ArrayLike<number>, step: Uint32Array, begin: Float64Array, end: Float64Array,
+ *   number: ArrayLike<number>, firstTile: number, lastTile: number, recorded: number, unrecorded: boolean, leftOut: boolean}} Trace
+ */
+
 page.traceRuns = async (execution) => {
   const trace = await page.unpackAll(execution.trace);
   const rows = page.tileRows(execution.rows);
@@ -73,6 +83,7 @@ async function readRun(execution, trace, rows, run, events, span, { ipu, perIpu 
 }
 
 // Of each event the number of the execution among those of its step.
+/** @param {Uint32Array} steps @returns {Uint32Array} */
 function numbered(steps) {
   const counts = new Map();
   return steps.map((step) => {
@@ -96,6 +107,7 @@ function asItWas(model, event, values) {
 }
 
 // The tile with the most cycles among those that are shown.
+/** @param {{firstTile: number, lastTile: number}} model @param {ArrayLike<number>} values @returns {number} */
 function slowest(model, values) {
   let most = model.firstTile;
   for (let tile = most + 1; tile < model.lastTile; tile++) if (values[tile] > values[most]) most = tile;
@@ -103,6 +115,7 @@ function slowest(model, values) {
 }
 
 // The tile of an IPU that a step waits for, -1 for none.
+/** @param {{firstTile: number, lastTile: number}} model @param {Doing} step @returns {number} */
 function criticalTile(model, step) {
   for (const phase of [COMPUTE, EXCHANGE, COPIES]) {
     const values = step.byTile[phase];
@@ -112,9 +125,11 @@ function criticalTile(model, step) {
   return -1;
 }
 
+/** @param {Trace} model @param {number} event @returns {Doing} */
 page.doingOf = (model, event) => model.doings[model.doing[event]];
 
 // Whether tiles are shown as they were in an event: their times are recorded, or were, and are as those of the mean execution.
+/** @param {Trace} model @param {number} event @returns {boolean} */
 page.isAsItWas = (model, event) => {
   const step = page.doingOf(model, event);
   const number = model.number[event];
@@ -136,13 +151,16 @@ function describeStep(step, rows) {
   step.longest = step.mean.indexOf(Math.max(...step.mean));
 }
 
+/** @param {number} phase @returns {boolean} */
 const isMoving = (phase) => phase === EXCHANGE || phase === COPIES;
 
 // Cycles of the span that a phase is in.
+/** @param {ArrayLike<number>} parts @param {number} phase @returns {number} */
 page.phaseSpan = (parts, phase) =>
   isMoving(phase) ? parts[EXCHANGE] + (COPIES < 0 ? 0 : parts[COPIES]) : parts[phase];
 
 // Cycles of an event's phases: compute takes what the others leave of it; without compute, all are as long as in the mean.
+/** @template {number[] | Float64Array} Parts @param {Trace} model @param {number} event @param {Parts} into @returns {Parts} */
 page.eventPhases = (model, event, into) => {
   const step = page.doingOf(model, event);
   const length = model.end[event] - model.begin[event];
@@ -155,12 +173,14 @@ page.eventPhases = (model, event, into) => {
 };
 
 // A tile's share of the span of a phase of a step, 0 to 1.
+/** @param {Doing} step @param {number} phase @param {number} tile @returns {number} */
 page.tileShare = (step, phase, tile) => {
   const values = step.byTile[phase];
   return values && step.whole[phase] ? Math.min(1, values[tile] / step.whole[phase]) : step.evenly[phase];
 };
 
 // A round of a loop: from the first event between `first` and `last` whose step comes again to where it does; null where none does.
+/** @param {Trace} model @param {number} first @param {number} last */
 page.iteration = (model, first, last) => {
   const tried = new Set();
   for (let event = first; event < last; event++) {
@@ -173,6 +193,7 @@ page.iteration = (model, first, last) => {
 };
 
 // The first event that ends after `cycle`.
+/** @param {{end: ArrayLike<number>}} model @param {number} cycle @returns {number} */
 page.eventAt = (model, cycle) => {
   let low = 0;
   let high = model.end.length;

@@ -4,12 +4,14 @@
 const SPANS = [[EXCHANGE, COPIES].filter((phase) => phase >= 0), [COMPUTE]]; // phases in one span of an event
 
 // The first tile of a row and the one after its last.
+/** @param {number} row @param {number} first @param {number} last @param {number} rows @returns {[number, number]} */
 page.tilesOfRow = (row, first, last, rows) => {
   const from = first + Math.floor((row * (last - first)) / rows);
   return [from, Math.max(from + 1, first + Math.floor(((row + 1) * (last - first)) / rows))];
 };
 
 // Of some tiles the one on which phases of a step take longest together.
+/** @param {Doing} step @param {number[]} phases @param {number} from @param {number} to @returns {number} */
 page.slowestTile = (step, phases, from, to) => {
   let slowest = from;
   let most = -1;

@@ -47,7 +47,7 @@ async function readVariables() {
             const begin = read.offset[at];
             const [first, end] = [read.first_life[number], read.first_life[number + 1]];
             const lives = Array.from({ length: end - first }, (_, one) => [read.life_begin[first + one], read.life_end[first + one]]);
-            rows.push({ ...row(number, read.bytes[at]), begin, end: begin + read.span[at], lives });
+            rows.push({ ...row(number, read.bytes[at]), begin, end: begin + read.span[at], lives, shares: 0 });
           }
       rows.sort((one, other) => one.begin - other.begin || one.number - other.number);
       const begins = rows.map((one) => one.begin);
@@ -78,6 +78,7 @@ async function readVariables() {
 }
 
 // How many of some sorted numbers are less than `limit`.
+/** @param {ArrayLike<number>} sorted @param {number} limit @returns {number} */
 function below(sorted, limit) {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -129,6 +129,7 @@ if (page.data.kind === "report") {
       if (state.listens) return;
       state.listens = true;
       map.on("plotly_relayout", (change) => {
+        /** @param {string} axis @returns {any} */
         const range = (axis) =>
           change[`${axis}axis.range[0]`] !== undefined
             ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]]

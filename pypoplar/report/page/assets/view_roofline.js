@@ -25,6 +25,7 @@ if (page.data.kind === "report") {
     const intensities = [...drawn.map((one) => one.intensity), ...(bandwidth ? ceilings.map((one) => one.rate / bandwidth) : [])];
     const [low, high] = [Math.min(...intensities, 0.1) / 3, Math.max(...intensities, 1) * 5];
     const most = Math.max(...drawn.map((one) => one.cycles), 1);
+    /** @type {any[]} */
     const traces = ceilings.map(({ name, rate }, place) => {
       const knee = bandwidth ? Math.max(low, Math.min(high, rate / bandwidth)) : low;
       return {

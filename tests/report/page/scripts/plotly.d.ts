@@ -1,0 +1,2 @@
+// The page unpacks it before its first plot.
+declare const Plotly: any;
