@@ -104,8 +104,8 @@ def test_an_argument_that_lies_otherwise_is_no_argument_of_the_function(monkeypa
     refused = []
     arguments = outlined_runs.Outlining._arguments
 
-    def noted(self, outlined, number):
-        found = arguments(self, outlined, number)
+    def noted(self, walk, outlined, number):
+        found = arguments(self, walk, outlined, number)
         refused.append(found is None)
         return found
 
@@ -203,8 +203,8 @@ def test_sums_of_what_holds_an_element_several_times_are_those_without_functions
     aliased = []
     arguments = outlined_runs.Outlining._arguments
 
-    def noted(self, outlined, number):
-        found = arguments(self, outlined, number)
+    def noted(self, walk, outlined, number):
+        found = arguments(self, walk, outlined, number)
         if found is not None:
             given = [tensor for value in found.values() for tensor in tensors_within(value)]
             own = [tensor for one in outlined.parameters.values() for tensor in tensors_within(one.value)]

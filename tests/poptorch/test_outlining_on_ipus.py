@@ -87,10 +87,10 @@ def test_functions_and_their_calls_are_on_one_ipu(kind, ipus, monkeypatch):
     called = {}
     call = outlined_runs.Outlining._call
 
-    def noted(self, outlined, number, arguments):
+    def noted(self, walk, outlined, number, arguments):
         nodes = self._nodes(outlined.runs, number)
-        called.setdefault(outlined, []).append({self.lowering.ipus[node] for node in nodes})
-        return call(self, outlined, number, arguments)
+        called.setdefault(outlined, []).append({walk.ipus[node] for node in nodes})
+        return call(self, walk, outlined, number, arguments)
 
     monkeypatch.setattr(outlined_runs.Outlining, "_call", noted)
     outlined = sharded([kind] * len(ipus), ipus, True, training=True)

@@ -53,8 +53,10 @@ def value_given(walk: GraphWalk, node: fx.Node, first: fx.Node) -> Any:
     Results of several tensors that are on another IPU are None.
     """
     value, asking = walk.values[node], walk.context(first)
-    if isinstance(value, Pending) or (isinstance(value, Unplaced) and value.variable.tensor is not None):
+    if isinstance(value, Pending):
         value = walk.context(node).tensor(node)
+    elif isinstance(value, Unplaced) and value.variable.tensor is not None:
+        value = asking.tensor(node)  # an input has no IPU before it has a tensor
     if isinstance(value, Tensor):
         return asking.here(node, value)
     if not isinstance(value, Constant | Unplaced) and walk.ipus.get(node, asking.ipu) != asking.ipu:
