@@ -48,9 +48,15 @@ class Row:
     measure: Callable[[bool], list[Figure]]
 
 
-def seconds(work: Callable[[], Any], repeats: int = 7, warm: int = 1, clock: Callable[[], float] = time.perf_counter) -> float:
+def seconds(
+    work: Callable[[], Any],
+    repeats: int = 7,
+    warm: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+    before: Callable[[], object] = lambda: None,
+) -> float:
     """Median wall time of `work`, or what another `clock` says, see `alternate`."""
-    return alternate([work], repeats, warm, clock)[0]
+    return alternate([work], repeats, warm, clock, before=before)[0]
 
 
 def alternate(
@@ -59,19 +65,23 @@ def alternate(
     warm: int = 1,
     clock: Callable[[], float] = time.perf_counter,
     pause: float = 0.0,
+    before: Callable[[], object] = lambda: None,
 ) -> list[float]:
     """Median times of several pieces of work that take turns, so that a slow moment hits them all. They are wall times.
 
     With `clock` ``time.process_time`` they are processor times, which other processes disturb less. Each begins after a `pause` in
     seconds: the threads of NumPy's products look for further work for a while, on processors that the next piece of work needs.
+    What `before` does is not counted: processes that wait for each other, so that they begin together.
     """
     for _ in range(warm):
         for work in works:
+            before()
             work()
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, taken in zip(works, times, strict=True):
             time.sleep(pause)
+            before()
             begin = clock()
             work()
             taken.append(clock() - begin)

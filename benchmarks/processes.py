@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import ROOT, Figure, Row, in_new_process
+from benchmarks.measure import ROOT, Figure, Row, in_new_process, seconds
 from benchmarks.networks import BATCH, tutorial
 from benchmarks.replicas import STEPS, build, replicated
 from pypoplar import FLOAT, Engine, Graph, popdist
@@ -46,28 +46,18 @@ def copies(floats: int, times: int, comm: Any = None) -> Engine:
     return engine
 
 
-def median(work: Callable[[], Any], repeats: int, before: Callable[[], Any] = lambda: None) -> float:
-    """Median wall time, each time after something that is not counted."""
-    taken = []
-    for _ in range(repeats + 1):
-        before()
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken[1:])
-
-
-def ring(comm: Any, floats: int) -> Callable[[], None]:
-    """mpi4py's persistent send and receive of as much between two processes."""
+def ring(comm: Any, floats: int, times: int) -> Callable[[], None]:
+    """mpi4py's persistent send and receive of as much between two processes, so many times."""
     sent, received = np.zeros(floats, np.float32), np.zeros(floats, np.float32)
     requests = [comm.Recv_init(received, 1 - comm.rank), comm.Send_init(sent, 1 - comm.rank)]
     kind = type(requests[0])
 
-    def once() -> None:
-        kind.Startall(requests)
-        kind.Waitall(requests)
+    def go_round() -> None:
+        for _ in range(times):
+            kind.Startall(requests)
+            kind.Waitall(requests)
 
-    return once
+    return go_round
 
 
 def meetings(repeats: int) -> None:
@@ -77,11 +67,11 @@ def meetings(repeats: int) -> None:
     comm = MPI.COMM_WORLD
     told: dict[str, float] = {}
     for name, floats, times in (("small", SMALL, 1000), ("large", LARGE, 50)):
-        told[name] = median(copies(floats, times, comm).run, repeats, comm.Barrier) / times
-        one, bare = copies(floats, times, MPI.COMM_SELF) if comm.rank == 0 else None, ring(comm, floats)
-        told[f"{name}_alone"] = median(one.run, repeats) / times if one is not None else 0.0
+        told[name] = seconds(copies(floats, times, comm).run, repeats, before=comm.Barrier) / times
+        one, bare = copies(floats, times, MPI.COMM_SELF) if comm.rank == 0 else None, ring(comm, floats, times)
+        told[f"{name}_alone"] = seconds(one.run, repeats) / times if one is not None else 0.0
         comm.Barrier()
-        told[f"{name}_bare"] = median(lambda bare=bare, times=times: [bare() for _ in range(times)], repeats, comm.Barrier) / times
+        told[f"{name}_bare"] = seconds(bare, repeats, before=comm.Barrier) / times
     if comm.rank == 0:
         print(json.dumps(told), flush=True)
 
@@ -91,7 +81,7 @@ def sending(tiles: int, repeats: int) -> None:
     engine = build(tiles, popdist.getNumTotalReplicas()).engine
     spread, executable = engine._spread, engine.executable
     comm = spread.peers.comm
-    sent = median(lambda: spread._executable(lambda: executable, "here"), repeats, comm.Barrier)
+    sent = seconds(lambda: spread._executable(lambda: executable, "here"), repeats, before=comm.Barrier)
     slowest = max(comm.allgather(sent))
     if comm.rank == 0:
         with tempfile.TemporaryDirectory() as directory:
@@ -103,7 +93,9 @@ def sending(tiles: int, repeats: int) -> None:
 
             file = io.BytesIO()
             executable.serialize(file)
-            print(json.dumps({"sent": slowest, "file": median(through_a_file, repeats), "bytes": len(file.getvalue())}), flush=True)
+            print(
+                json.dumps({"sent": slowest, "file": seconds(through_a_file, repeats), "bytes": len(file.getvalue())}), flush=True
+            )
     comm.Barrier()
 
 
@@ -132,7 +124,7 @@ def training(tiles: int, replicas: int, repeats: int, threads: int) -> None:
     step = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.03))
     own = BATCH * STEPS * popdist.getNumLocalReplicas() if spread else BATCH * STEPS * replicas
     images, labels = torch.randn(own, 1, 28, 28), torch.arange(own) % 10
-    taken = median(lambda: step(images, labels), repeats, popdist.synchronize)
+    taken = seconds(lambda: step(images, labels), repeats, before=popdist.synchronize)
     if popdist.getInstanceIndex() == 0:
         print(json.dumps({"seconds": taken / STEPS}), flush=True)
 

@@ -19,6 +19,7 @@ from pypoplar.compiler.exchange.exchange_costs import (
     rearrange_cycles,
 )
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
+from pypoplar.compiler.exchange.message_account import behind_each_other
 from pypoplar.compiler.exchange.pieces import columns
 from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
 from pypoplar.executable.exchange_account import Exchange, ExchangeShare
@@ -142,6 +143,6 @@ def shares_by_name(copy_names: Sequence[str], first: int, shares: CopyShares) ->
 
     def share(name: str, numbers: Sequence[int]) -> ExchangeShare:
         messages = [shares.messages[begin[number - first] : begin[number - first + 1]] for number in numbers]
-        return ExchangeShare(name, np.concatenate(messages), int(shares.bytes_sent[numbers].sum()))
+        return ExchangeShare(name, behind_each_other(messages), int(shares.bytes_sent[numbers].sum()))
 
     return tuple(share(name, numbers) for name, numbers in names.items())
