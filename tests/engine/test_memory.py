@@ -74,7 +74,7 @@ def test_a_program_that_does_not_fit_and_cannot_be_lowered_does_not_fit():
     """What else is wrong with it is told when it fits; the report has what was known until then."""
     bench, program = too_large()
     with (
-        patch.object(compile, "_lower", side_effect=PoplarError("something else")),
+        patch.object(compile, "_flatten", side_effect=PoplarError("something else")),
         pytest.raises(GraphMemoryAllocationError) as caught,
     ):
         bench.engine(program)
