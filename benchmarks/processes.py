@@ -26,11 +26,17 @@ from pypoplar.host_memory import resident
 from pypoplar.program import CrossReplicaCopy, Repeat
 
 SMALL, LARGE = 2, 1 << 18  # floats: 8 bytes and 1 MB
-NOW = "import time; print(time.time())"
+NOW = "import sys, time; sys.stdout.write(f'{time.time()}\\n')"
 STARTED = [sys.executable, "-m", "pypoplar.poprun", "--num-instances", "2", "--tag-output", "no", "--allow-run-as-root", "yes"]
 
 
 # What the processes do
+
+
+def say(told: dict[str, Any]) -> None:
+    """Print a line of JSON at one go: without a buffer, `print` writes the end of a line by itself and two processes' lines mix."""
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.flush()
 
 
 def copies(floats: int, times: int, comm: Any = None) -> Engine:
@@ -73,7 +79,7 @@ def meetings(repeats: int) -> None:
         comm.Barrier()
         told[f"{name}_bare"] = seconds(bare, repeats, before=comm.Barrier) / times
     if comm.rank == 0:
-        print(json.dumps(told), flush=True)
+        say(told)
 
 
 def sending(tiles: int, repeats: int) -> None:
@@ -93,9 +99,7 @@ def sending(tiles: int, repeats: int) -> None:
 
             file = io.BytesIO()
             executable.serialize(file)
-            print(
-                json.dumps({"sent": slowest, "file": seconds(through_a_file, repeats), "bytes": len(file.getvalue())}), flush=True
-            )
+            say({"sent": slowest, "file": seconds(through_a_file, repeats), "bytes": len(file.getvalue())})
     comm.Barrier()
 
 
@@ -103,7 +107,7 @@ def held(tiles: int, replicas: int) -> None:
     """Print the bytes that this process takes with its replicas of the hand-written network loaded."""
     trainer = build(tiles, replicas)
     Engine.load(trainer.engine, trainer.device)
-    print(json.dumps({"held": resident() or 0}), flush=True)
+    say({"held": resident() or 0})
     popdist.synchronize()
 
 
@@ -126,7 +130,7 @@ def training(tiles: int, replicas: int, repeats: int, threads: int) -> None:
     images, labels = torch.randn(own, 1, 28, 28), torch.arange(own) % 10
     taken = seconds(lambda: step(images, labels), repeats, before=popdist.synchronize)
     if popdist.getInstanceIndex() == 0:
-        print(json.dumps({"seconds": taken / STEPS}), flush=True)
+        say({"seconds": taken / STEPS})
 
 
 # What is measured

@@ -32,8 +32,9 @@ def require_mpi() -> None:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What processes of tests have: this checkout first."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("POPDIST_", "PMI_", "OMPI_", "COV_"))}
+    """What processes of tests have: this checkout first, and a buffer, since without one `print` writes ends of lines apart."""
+    without = ("POPDIST_", "PMI_", "OMPI_", "COV_", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(without)}
     return {**kept, **AS_ROOT, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HELPERS)]), **more}
 
 
