@@ -17,7 +17,7 @@ GUARD = Path(__file__).with_name("guard.py")
 def launch_line(plan: LaunchPlan, launcher: Launcher) -> list[str]:
     """The launcher with its arguments; `InvalidOption` where it would refuse to run as root."""
     if launcher.kind == MPICH:
-        begin, block = [], _mpich_block
+        begin, block = _mpich_hosts(plan), _mpich_block
     else:
         if os.geteuid() == 0 and not plan.as_root:
             raise InvalidOption("Open MPI does not run as root unless it is told so: --allow-run-as-root yes")
@@ -29,9 +29,16 @@ def launch_line(plan: LaunchPlan, launcher: Launcher) -> list[str]:
     return line
 
 
+def _mpich_hosts(plan: LaunchPlan) -> list[str]:
+    """All hosts, each with as many processes as it has instances: blocks take them in this order, and cannot name their own."""
+    if plan.hosts == (HERE,):
+        return []
+    each = len(plan.instances) // len(plan.hosts)
+    return ["-hosts", ",".join(f"{host}:{each}" for host in plan.hosts)]
+
+
 def _mpich_block(plan: LaunchPlan, instance: Instance) -> list[str]:
-    host = [] if instance.host == HERE else ["-host", instance.host]
-    return ["-n", "1", *host, *plan.local_arguments]
+    return ["-n", "1", *plan.local_arguments]
 
 
 def _open_mpi_block(plan: LaunchPlan, instance: Instance) -> list[str]:

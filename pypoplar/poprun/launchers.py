@@ -39,7 +39,7 @@ def _found(python: str, path: str, library: str) -> Launcher:
     for directory in places.split(os.pathsep):
         for name in names:
             found = shutil.which(name, path=directory) if directory else None
-            if found is not None and _kind_of(found) == kind:
+            if found is not None and (name == "mpiexec.hydra" or _kind_of(found) == kind):
                 return Launcher(kind, found)
     raise MissingFeature(f"mpi4py has the library of {kind}, whose mpiexec is not to be found: {install_command('mpi')}")
 

@@ -19,16 +19,18 @@ AS_ROOT = {
 }
 
 
-def require_mpi() -> None:
-    """Skip a test where there is no mpi4py, or no MPI for it."""
+def require_mpi(kind: str | None = None) -> None:
+    """Skip a test where there is no mpi4py, no MPI for it, or another than this `kind`."""
     pytest.importorskip("mpi4py")
     from pypoplar.errors import MissingFeature
     from pypoplar.poprun.launchers import find_launcher
 
     try:
-        find_launcher()
+        found = find_launcher().kind
     except MissingFeature as problem:
         pytest.skip(str(problem))
+    if kind not in (None, found):
+        pytest.skip(f"mpi4py has the library of {found}, not of {kind}")
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -5,13 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from mpi_launching import environment, require_mpi
+
+from pypoplar.poprun.launchers import MPICH, OPEN_MPI
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "processes.md"
 
 
-def test_the_guides_program_prints_what_stands_below_it(tmp_path):
-    require_mpi()
+@pytest.mark.parametrize("kind", [MPICH, OPEN_MPI])
+def test_the_guides_program_prints_what_stands_below_it_with_each_mpi(kind, tmp_path):
+    require_mpi(kind)
     text = PAGE.read_text(encoding="utf-8")
     (program,) = re.findall(r"^```py\n(# ring\.py\n.*?)^```$", text, re.M | re.S)
     (printed,) = re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S)

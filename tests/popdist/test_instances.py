@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from mpi_launching import environment, require_mpi
 
+from pypoplar.poprun.launchers import MPICH
+
 HERE = Path(__file__).parent
 
 
-def start(instances, *program):
-    options = ["--num-replicas", "4", "--num-instances", str(instances), "--allow-run-as-root", "yes", "--tag-output", "no"]
+def start(instances, *program, options=()):
+    numbers = ["--num-replicas", "4", "--num-instances", str(instances)]
+    options = [*numbers, "--allow-run-as-root", "yes", "--tag-output", "no", *options]
     command = [sys.executable, "-m", "pypoplar.poprun", *options, sys.executable, *map(str, program)]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
 
@@ -30,6 +33,16 @@ def test_instances_have_collectives_and_one_report():
     cycles = json.loads(told[told.rindex("[") :])
     assert cycles[: len(cycles) // 2] == cycles[len(cycles) // 2 :]
     assert sum(cycles) > 0
+
+
+@pytest.mark.slow
+def test_hosts_have_instances_in_their_order():
+    require_mpi(MPICH)  # whose launcher can be told that all hosts are this one
+    numbers = "[popdist.getInstanceIndex(), popdist.getLocalInstanceIndex()]"
+    told = f"from pypoplar import popdist; print(popdist.allGather({numbers}).tolist())"
+    done = start(4, "-c", told, options=["--host", "first,second", "--mpi-global-args=-launcher fork"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[[0, 0], [1, 1], [2, 0], [3, 1]]"] * 4
 
 
 @pytest.mark.slow

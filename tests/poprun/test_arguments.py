@@ -177,8 +177,10 @@ def test_the_line_has_a_block_for_each_instance_in_the_words_of_the_launcher(kin
     assert first.index("--one") < first.index("-n")
     assert "--one" not in second
     assert all("--two" in block for block in (first, second))
-    host = "-host" if kind == MPICH else "--host"
-    assert [block[block.index(host) + 1] for block in (first, second)] == ["a", "b"]
+    if kind == MPICH:
+        assert first[first.index("-hosts") + 1] == "a:1,b:1"
+    else:
+        assert [block[block.index("--host") + 1] for block in (first, second)] == ["a", "b"]
     assert second[-4:] == ["-m", "mpi4py", "-c", "0"]
     assert ("--allow-run-as-root" in line) is (kind == OPEN_MPI)
 

@@ -22,6 +22,7 @@ ELECTION = 0.15  # seconds in which others may say that they have failed before
 FAREWELL = 1.0  # seconds in which the first one to fail ends this process
 PASSING_ON = 0.3  # seconds in which the launcher passes on what was printed, before it ends all
 GUARD = "POPRUN_GUARD"  # the process that poprun has started this one by
+BETWEEN = 0.001  # seconds between looks at who has ended
 STATUS = 1  # of processes that fail
 INTERRUPTED = 130
 
@@ -72,10 +73,8 @@ def _leave(peers: Peers) -> None:
             time.sleep(PASSING_ON)
             return
         peers.say(ENDED, peers.number)
-        deadline = time.perf_counter() + FAREWELL
-        while peers._said and time.perf_counter() < deadline:
-            peers._said = [sent for sent in peers._said if not sent[0].Test()]
-            peers.listen()
+        while not peers.all_ended():  # MPI ends for all at once, and complains of messages that nobody has taken
+            time.sleep(BETWEEN)
 
 
 def _end_all(peers: Peers, error: BaseException) -> None:

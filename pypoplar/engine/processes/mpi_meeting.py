@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -167,7 +169,7 @@ class MpiMeeting:
         into = {process: _buffer(parts) for process, parts in inward.items() if sum(map(len, parts))}
         requests = [self.peers.receiving(buffer, process) for process, buffer in into.items()]
         requests += [self.peers.sending(buffer, process) for process, buffer in out.items()]
-        return _Route(
+        route = _Route(
             sent,
             received,
             inside,
@@ -175,6 +177,8 @@ class MpiMeeting:
             [(buffer, inward[process]) for process, buffer in into.items() if len(inward[process]) > 1],
             requests,
         )
+        weakref.finalize(route, _free, requests).atexit = False
+        return route
 
     def exchange(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> None:
         """Bring what each replica has sent to the one to which it sends."""
@@ -193,6 +197,13 @@ class MpiMeeting:
             for part in parts:
                 part[:] = buffer[begin : begin + len(part)]
                 begin += len(part)
+
+
+def _free(requests: Sequence[Any]) -> None:
+    """Let MPI forget requests, which it does not do with the objects of mpi4py."""
+    for request in requests:
+        with contextlib.suppress(Exception):  # MPI may have ended
+            request.Free()
 
 
 def _is(one: object, other: object) -> bool:

@@ -195,6 +195,12 @@ class Peers:
                 self._said.append((self._voice.Isend(message, process, SAID), message))
         self._said = [sent for sent in self._said if not sent[0].Test()]
 
+    def all_ended(self) -> bool:
+        """Whether all others have said that they end, and have heard it of this one."""
+        self.listen()
+        self._said = [sent for sent in self._said if not sent[0].Test()]
+        return not self._said and len(self.ended) == self.size - 1
+
     def listen(self) -> None:
         """Take what others have said."""
         from mpi4py import MPI
