@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -41,7 +40,7 @@ def run(words: Sequence[str]) -> int:
     try:
         arguments = parse(words)
         if arguments.asks:
-            print(help_text() if arguments.asks == "help" else f"poprun of pypoplar {metadata.version('pypoplar')}")
+            print(help_text() if arguments.asks == "help" else _version())
             return 0
         if arguments.values["export_config"] is not None:
             write_config(arguments, Path(arguments.text("export_config")))
@@ -54,6 +53,12 @@ def run(words: Sequence[str]) -> int:
     except PoplarError as problem:
         _say(str(problem))
         return MISTAKE
+
+
+def _version() -> str:
+    from importlib import metadata  # late: it takes a tenth of the time until the program starts
+
+    return f"poprun of pypoplar {metadata.version('pypoplar')}"
 
 
 def _start(arguments: Arguments) -> int:
