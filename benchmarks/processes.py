@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import io
 import json
@@ -108,7 +109,10 @@ def sending(tiles: int, repeats: int) -> None:
 def held(tiles: int, replicas: int) -> None:
     """Print the bytes that this process takes with its replicas of the hand-written network loaded."""
     trainer = build(tiles, replicas)
-    Engine.load(trainer.engine, trainer.device)
+    engine, device = trainer.engine, trainer.device
+    del trainer  # and the graph with it, which an engine does not hold
+    gc.collect()
+    Engine.load(engine, device)
     say({"held": resident() or 0})
     popdist.synchronize()
 

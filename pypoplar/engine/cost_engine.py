@@ -62,8 +62,8 @@ class CostEngine(Engine):
         self._all_runs = (self._runs,)
         self._auto_report = self._writes_reports()
 
-    def _report_maker(self) -> Callable[[RunHistory | None], Report]:
-        make, cost = super()._report_maker(), self._cost
+    def _report_maker(self, options: EngineOptions | None = None) -> Callable[[RunHistory | None], Report]:
+        make, cost = super()._report_maker(options), self._cost
         return lambda history: evolve(make(history), cost=cost.basis())
 
     def _profiled(self, replica: int | None) -> Runs:

@@ -842,9 +842,11 @@ class Engine(ShownEngine):
                 replica = None  # another process tells of it
         return self._runs if replica is None else self._host.one(replica, "getReport").runs
 
-    def _report_maker(self) -> Callable[[RunHistory | None], Report]:
-        """Makes reports of this engine without holding it."""
+    def _report_maker(self, options: EngineOptions | None = None) -> Callable[[RunHistory | None], Report]:
+        """Makes reports of this engine without holding it; with other `options` than its own."""
         executable, name, created = self.executable, self._name, self._created
+        if options is not None:
+            executable = evolve(executable, options=options)
 
         def make(history: RunHistory | None) -> Report:
             from pypoplar.report.making.make_report import make_report  # late: many programs make no report

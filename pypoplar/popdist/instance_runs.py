@@ -63,7 +63,7 @@ def getReport(engine: Engine, replica: int | None = None) -> Report | None:
     told = gathered(spread.peers, pickle.dumps(history), "popdist.getReport", lambda: f"popdist.getReport [{line}]")
     if spread.peers.rank != 0:
         return None
-    return engine._report_maker()(pickle.loads(told[spread.peers.shares.holder(number)]))
+    return engine._report_maker(spread.common_options)(pickle.loads(told[spread.peers.shares.holder(number)]))
 
 
 def _checked(call: str, engine: object) -> Engine:

@@ -206,8 +206,8 @@ class Drawn:
             for row, number in enumerate(numbers)
         ]
         merged = popdist.getReport(engine, self.case.seed % self.case.replicas)
-        if numbers.start == 0:
-            left[0]["merged"] = report_facts(merged)
+        if merged is not None:
+            left[0]["merged"] = [report_facts(merged), merged.name, dict(merged.compilation.options)]
         return left
 
 

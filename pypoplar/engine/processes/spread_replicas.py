@@ -39,6 +39,7 @@ class SpreadReplicas:
 
     peers: Peers
     meeting: MpiMeeting | None = field(default=None, init=False)
+    common_options: EngineOptions | None = field(default=None, init=False)  # those that one process would have
 
     @property
     def ours(self) -> range:
@@ -164,6 +165,7 @@ class SpreadReplicas:
 
     def own_options(self, options: EngineOptions) -> EngineOptions:
         """The options with directories of reports of this process's own."""
+        self.common_options = options
         directory = f"{options.report_directory}/instance_{self.peers.rank}"
         return options.changed({"autoReport.directory": directory})
 
