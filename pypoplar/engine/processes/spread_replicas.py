@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.arrays.freed_memory import give_back
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.processes import instance_environment
@@ -31,6 +32,7 @@ from pypoplar.program.base import Program
 
 COMPILATION = 12  # times the timeout for which others wait for an executable
 ANY_SIZE = 1 << 62
+LARGE = 1 << 20  # bytes of an executable whose making took so much that it is worth giving back
 
 
 @define(eq=False)
@@ -112,11 +114,12 @@ class SpreadReplicas:
             self.peers.timeout = timeout
         if error is not None:
             raise together(error, 0)
-        if own is not None:
-            return own
-        if whole[0] == 0:
-            raise together(rebuilt_error(whole[1:].tobytes(), self.peers.name(0)), 0)
-        return Executable.deserialize(io.BytesIO(whole), ANY_SIZE)
+        if own is None:
+            if whole[0] == 0:
+                raise together(rebuilt_error(whole[1:].tobytes(), self.peers.name(0)), 0)
+            own = Executable.deserialize(io.BytesIO(whole), ANY_SIZE)
+        give_back(ANY_SIZE if len(whole) >= LARGE else 0)  # what compiling took: processes share the memory of their machine
+        return own
 
     def check_equal(self, executable: Executable) -> None:
         """All processes run the same executable: what they have loaded, or compiled each for itself."""
