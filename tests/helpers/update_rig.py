@@ -13,6 +13,7 @@ from pypoplar.engine.engine import Engine
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.host_optimizer import HostOptimizer
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Sequence
@@ -53,7 +54,8 @@ class UpdateRig:
         self.graph = Graph(device.getTarget())
         popops.addCodelets(self.graph)
         self.weights, self.accumulated = dict(weights), accumulated
-        self.update = DeviceOptimizer(self.graph, optimizer, self.weights, reduction)
+        self.update = HostOptimizer.read(optimizer, self.weights, reduction)
+        update = DeviceOptimizer(self.graph, self.update)
         trained = []
         for name, weight in self.weights.items():
             made = []
@@ -66,7 +68,7 @@ class UpdateRig:
             if name not in left_out:
                 trained.append(TrainedParameter(name, *made))
         batch = Sequence()
-        behind = self.update.build(trained, batch, accumulated)
+        behind = update.build(trained, batch, accumulated)
         self.engine = Engine(self.graph, [batch, behind])
         self.engine.load(device)
         for name, weight in self.weights.items():

@@ -1,13 +1,16 @@
 """Executables that are kept answer for the model, code and options that they were made for, and for no other."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from attrs import evolve
 from shifted_interface import run_python, shifted_project
 from torch import nn
 
-from pypoplar import FLOAT, FileLoadError, InOut, Input, Output, Vector, Vertex, popops, poptorch
-from pypoplar.poptorch.executor import building, model_key
+from pypoplar import FLOAT, FileLoadError, Graph, InOut, Input, Output, Vector, Vertex, popops, poptorch
+from pypoplar.poptorch.executor import building, kept_model, model_key
 from pypoplar.poptorch.executor.code_texts import code_texts
 from pypoplar.poptorch.lowering.lowering_table import TABLE
 from pypoplar.poptorch.options.model_options import CACHE_VARIABLE
@@ -116,6 +119,76 @@ def test_a_hit_trains_as_the_model_that_was_compiled(kind, tmp_path, made):
     made.clear()
     assert trained(tmp_path, OPTIMIZERS[kind]) == first
     assert made == []
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_what_the_host_keeps_of_an_optimiser_is_what_lowering_told_it(kind, tmp_path):
+    """Numbers by their formulas, states and counts, for other numbers than those that it was compiled for, too."""
+
+    def built():
+        torch.manual_seed(1)
+        net = Net()
+        given = OPTIMIZERS[kind](net.parameters())
+        chosen = options(tmp_path)
+        chosen.Training.gradientAccumulation(2)
+        model = poptorch.trainingModel(net, chosen, given)
+        model.compile(X.repeat(2, 1), torch.tensor([0, 1]).repeat(2))
+        update = model._built.update
+        for group in given.param_groups:
+            group["lr"] = 0.3
+        return update.to_json(), update.numbers(given), update.described()
+
+    assert built() == built()
+
+
+@pytest.mark.parametrize("kind", ["momentum", "adamw"])
+def test_a_hit_and_a_loaded_executable_build_no_graph(kind, tmp_path, monkeypatch):
+    labels = torch.tensor([0, 1])
+
+    def made():
+        net = Net()
+        return poptorch.trainingModel(net, options(tmp_path), OPTIMIZERS[kind](net.parameters()))
+
+    model = made()
+    model.compile(X, labels)
+    model.save(tmp_path / "file", export_model=False)
+    monkeypatch.setattr(Graph, "__init__", lambda *_, **__: pytest.fail("a graph was built"))
+    made()(X, labels)
+    loaded = made()
+    loaded.loadExecutable(tmp_path / "file")
+    loaded(X, labels)
+
+
+def told_otherwise(change):
+    def keep(path, kept, _keep=kept_model.keep):
+        told = json.loads(kept.optimizer)
+        change(told)
+        _keep(path, evolve(kept, optimizer=json.dumps(told)))
+
+    return keep
+
+
+DAMAGES = {
+    "no such formula": lambda told: told["written"][0].update(lr=["other"]),
+    "no such number": lambda told: told["written"][0].update(lr=["itself", "momenta"]),
+    "a formula of other parameters": lambda told: told["written"][0].update(lr=["rest"]),
+    "no such parameter": lambda told: told["states"][0].__setitem__(4, [["other", [2, 3]]]),
+    "no states": lambda told: told.pop("states"),
+    "another number of groups": lambda told: told["written"].append({}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_does_not_say_how_a_model_trains_is_refused(damage, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_model, "keep", told_otherwise(DAMAGES[damage]))
+
+    def made():
+        net = Net()
+        return poptorch.trainingModel(net, options(tmp_path), OPTIMIZERS["adamw"](net.parameters()))
+
+    made().compile(X, torch.tensor([0, 1]))
+    with pytest.raises(FileLoadError, match="damaged: how the model trains is not there"):
+        made().compile(X, torch.tensor([0, 1]))
 
 
 def test_a_hit_has_the_anchors_and_known_results_of_the_model(tmp_path, made):

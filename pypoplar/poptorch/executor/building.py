@@ -19,7 +19,6 @@ from pypoplar.engine.processes.spread_replicas import spread
 from pypoplar.errors import FileLoadError, TensorShapeError
 from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
 from pypoplar.poptorch.executor import kept_model
 from pypoplar.poptorch.executor.compiled import CompiledModel, LoweredModel, lower_model
@@ -33,13 +32,12 @@ from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.support import unsupported
-from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.walks.model_walk import Outline, lower_graph
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
+from pypoplar.poptorch.update.host_optimizer import HostOptimizer
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
-from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.poptorch.user_log import logger, say_once
 from pypoplar.program import Sequence
 
@@ -53,7 +51,7 @@ class Built:
 
     compiled: CompiledModel
     kept: KeptModel  # what files have of it
-    update: DeviceOptimizer | None
+    update: HostOptimizer | None
     states: HostState | None  # of the optimiser
     joint: JointGraph
     names: list[str]  # of tensors that can be anchored
@@ -88,7 +86,7 @@ def build(
         found = saved  # all instances compile, or none
     if found is not None and found.interface is not None:
         logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
-        interface, update = ModelInterface.of_json(found.interface, joint), model.known_update()
+        interface, update = ModelInterface.of_json(found.interface, joint), model.optimizer_of(found)
     else:
         graph = new_graph(device, settings.batches.all_replicas)
         lowered, update = model.lowered(graph, stages)
@@ -97,7 +95,7 @@ def build(
             with stages.stage("compiling", own_bar=False) as stage:
                 executable = compile_shared(graph, [lowered.program], settings)
                 stage.result = counted(executable.counts.vertices, "vertex", "vertices")
-            found = KeptModel(executable, made_for, interface.to_json())
+            found = KeptModel(executable, made_for, interface.to_json(), None if update is None else update.to_json())
             if path is not None:
                 kept_model.keep(path, found)
     with stages.stage("making an engine for"):
@@ -169,13 +167,13 @@ class CapturedModel:
 
     def described(self) -> str:
         """What the optimiser does, in words; nothing without one."""
-        update = self._update(Graph(self.device.getTarget()))
+        update = self._host_optimizer()
         return "" if update is None else update.described()
 
-    def lowered(self, graph: Graph, stages: CompilationStages) -> tuple[LoweredModel, DeviceOptimizer | None]:
+    def lowered(self, graph: Graph, stages: CompilationStages) -> tuple[LoweredModel, HostOptimizer | None]:
         """The model's program on a graph, and how it trains."""
-        settings = self.settings
-        update = self._update(graph)
+        settings, host = self.settings, self._host_optimizer()
+        update = None if host is None else DeviceOptimizer(graph, host)
         scaling = 1.0 if update is None else update.loss_scaling(self._loss_type())
         with stages.stage("lowering", "operations") as stage:
             lowered = lower_graph(
@@ -191,7 +189,7 @@ class CapturedModel:
             )
             stage.result = counted(graph.numVertices(), "vertex", "vertices")
         with stages.stage("building the program of"):
-            return lower_model(lowered, settings, update), update
+            return lower_model(lowered, settings, update), host
 
     def _outline(self) -> Outline | None:
         """What makes functions of operations that repeat, each on one IPU."""
@@ -204,31 +202,17 @@ class CapturedModel:
         needed = frozenset(node for node in results if isinstance(node, fx.Node))
         return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, prunes=prunes).lower
 
-    def known_update(self) -> DeviceOptimizer | None:
-        """How the model trains, where its program is not made: it is built for parameters alone, on a graph that is let go of.
+    def optimizer_of(self, kept: KeptModel) -> HostOptimizer | None:
+        """How the model trains, where its program is kept; `FileLoadError` if what is kept does not say so."""
+        host = self._host_optimizer()
+        if host is not None:
+            host.add_program(kept.optimizer or "")
+        return host
 
-        What it asks of the host is the same for one tile as for all, and needs no other library's codelets.
-        """
+    def _host_optimizer(self) -> HostOptimizer | None:
         if self.optimizer is None:
             return None
-        replicas = self.settings.batches.all_replicas
-        graph = Graph(make_device(replicas, self.settings.chip, tiles=1).getTarget(), replicas)
-        popops.addCodelets(graph)
-        update = self._update(graph)
-        assert update is not None
-        update.loss_scaling(self._loss_type())
-        known = {one.name: one.node for one in self.joint.inputs}
-        trained = []
-        for name, node in self.joint.gradients.items():
-            weight, gradient = (_alone(graph, one.meta["val"], name) for one in (known[name], node))
-            trained.append(TrainedParameter(name, weight, gradient))
-        update.build(trained, Sequence(), self.settings.batches.accumulated)
-        return update
-
-    def _update(self, graph: Graph) -> DeviceOptimizer | None:
-        if self.optimizer is None:
-            return None
-        return DeviceOptimizer(graph, self.optimizer, self.parameters, self.settings.reduction)
+        return HostOptimizer.read(self.optimizer, self.parameters, self.settings.reduction)
 
     def _loss_type(self) -> torch.dtype:
         assert self.joint.loss is not None
@@ -236,17 +220,10 @@ class CapturedModel:
         return dtype
 
 
-def _alone(graph: Graph, like: torch.Tensor, name: str) -> Tensor:
-    """A variable of a shape and type, on one tile."""
-    variable = graph.addVariable(ELEMENT_TYPES[like.dtype], list(like.shape), name)
-    graph.setTileMapping(variable, 0)
-    return variable
-
-
-def make_device(ipus: int, chip: str = "bow", tiles: int | None = None) -> Device:
-    """So many chips of a kind, of no more `tiles` each than this."""
+def make_device(ipus: int, chip: str = "bow") -> Device:
+    """So many chips of a kind, of no more tiles each than a Bow."""
     model = IPUModel(chip)
-    model.numIPUs, model.tilesPerIPU = ipus, min(tiles or TILES, model.tilesPerIPU)
+    model.numIPUs, model.tilesPerIPU = ipus, min(TILES, model.tilesPerIPU)
     return model.createDevice()
 
 

@@ -13,22 +13,23 @@ from pypoplar.executable.executable import Executable
 from pypoplar.files import written_whole
 from pypoplar.poptorch.user_log import logger
 
-MAGIC = b"pypoplar kept model 1\n"
+MAGIC = b"pypoplar kept model 2\n"
 DIGEST = hashlib.sha256().digest_size
 LENGTH = 8  # bytes of the head's length
 
 
 @frozen(eq=False)
 class KeptModel:
-    """An executable, the key of the model that it was made for, and `ModelInterface.to_json` of it."""
+    """An executable, the key of the model that it was made for, and what the host knows of it, so that nothing is lowered again."""
 
     executable: Executable
     made_for: str
-    interface: str | None  # None: the model has to be lowered to know it
+    interface: str | None  # `ModelInterface.to_json`; None: the model has to be lowered to know it
+    optimizer: str | None = None  # `HostOptimizer.to_json`, if it trains
 
     def serialize(self) -> bytes:
         """Bytes that `deserialize` reads."""
-        head = json.dumps({"made_for": self.made_for, "interface": self.interface}).encode()
+        head = json.dumps({"made_for": self.made_for, "interface": self.interface, "optimizer": self.optimizer}).encode()
         content = len(head).to_bytes(LENGTH, "little") + head + self.executable.serialize()
         return MAGIC + hashlib.sha256(content).digest() + content
 
@@ -42,12 +43,12 @@ class KeptModel:
         end = LENGTH + int.from_bytes(rest[:LENGTH], "little")
         try:
             head = json.loads(rest[LENGTH:end])
-            made_for, interface = head["made_for"], head["interface"]
+            made_for, interface, optimizer = (head[name] for name in ("made_for", "interface", "optimizer"))
         except (ValueError, KeyError, TypeError) as problem:
             raise FileLoadError(f"damaged: {problem}") from problem
-        if not isinstance(made_for, str) or not isinstance(interface, str | None):
+        if not isinstance(made_for, str) or not isinstance(interface, str | None) or not isinstance(optimizer, str | None):
             raise FileLoadError("damaged: it does not say for which model it was made")
-        return cls(Executable.deserialize(rest[end:]), made_for, interface)
+        return cls(Executable.deserialize(rest[end:]), made_for, interface, optimizer)
 
 
 def find(path: Path, made_for: str) -> KeptModel | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.popops.expr import Max, Sqrt
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus, times
 from pypoplar.poptorch.update.group_settings import GroupSettings
-from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind
+from pypoplar.poptorch.update.host_optimizer import TYPES
+from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.poptorch.update.step_scalars import bias_correction
 from pypoplar.program import Sequence
 
@@ -24,8 +26,8 @@ def moment_states(settings: GroupSettings) -> list[StateKind]:
 def update_moments(step: ParameterStep, gradient: Any) -> tuple[Any, Any]:
     """The moments with this step's gradient in them."""
     first, second = step.state(FIRST), step.state(SECOND)
-    rest1 = step.derived("rest_of_beta1", lambda numbers: 1 - numbers["beta1"], "beta1")
-    rest2 = step.derived("rest_of_beta2", lambda numbers: 1 - numbers["beta2"], "beta2")
+    rest1 = step.derived("rest_of_beta1", DerivedNumber("rest", ("beta1",)), "beta1")
+    rest2 = step.derived("rest_of_beta2", DerivedNumber("rest", ("beta2",)), "beta2")
     first = first + rest1 * (gradient - first)
     second = step.number("beta2") * second + rest2 * (gradient * gradient)
     step.update.replace(step.states[FIRST], first)
@@ -53,7 +55,7 @@ def adapt(step: ParameterStep, prog: Sequence) -> None:
     """The step of Adam and AdamW, which also take amsgrad."""
     settings, weight, gradient = step.settings, step.update.leaf(step.weight), step.scaled_gradient()
     if settings.compiled.kind == "AdamW":
-        kept = step.derived("kept", lambda numbers: 1 - numbers["lr"] * numbers["weight_decay"], "lr", "weight_decay")
+        kept = step.derived("kept", DerivedNumber("kept"), "lr", "weight_decay")
         decayed = times(kept, weight)
     else:
         decayed, gradient = weight, plus(gradient, step.number("weight_decay"), weight)

@@ -7,9 +7,11 @@ from typing import Any
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, Equal, Select
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus, times
 from pypoplar.poptorch.update.group_settings import GroupSettings
-from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind
+from pypoplar.poptorch.update.host_optimizer import TYPES
+from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
@@ -61,15 +63,9 @@ def _descend_plainly(step: ParameterStep, prog: Sequence) -> None:
     decays = compiled.numbers["weight_decay"] != 0 or "weight_decay" not in compiled.constant
     sources = ("lr", "loss_scaling", *(("weight_decay",) if decays else ()))
 
-    def rate(numbers: Any) -> float:
-        return sign * float(numbers["lr"]) / (float(numbers["loss_scaling"]) * divisor)
-
-    def kept(numbers: Any) -> float:
-        return 1 - float(numbers["lr"]) * float(numbers["weight_decay"])
-
-    scale: Any = step.settings.derived("plain_rate", rate, *sources)
+    scale: Any = step.settings.derived("plain_rate", DerivedNumber("plain_rate", (sign, divisor)), *sources)
     if decays:
-        keep: Any = step.settings.derived("kept", kept, *sources)
+        keep: Any = step.settings.derived("kept", DerivedNumber("kept"), *sources)
         popops.scaledSubtractFrom(step.graph, step.weight, keep, step.gradient, scale, prog, step.name)
     else:
         popops.scaledSubtractFrom(step.graph, step.weight, step.gradient, scale, prog, step.name)
@@ -85,8 +81,8 @@ def _descend_with_momentum(step: ParameterStep, prog: Sequence) -> None:
     """``v = momentum v + g; w -= lr v``, two calls that popops has vertices for: together they are quicker than one codelet."""
     sign, divisor = (-1.0 if step.fixed("maximize") else 1.0), step.divisor
     sources = ("momentum", "loss_scaling")
-    keep: Any = step.settings.derived("kept_velocity", lambda numbers: float(numbers["momentum"]), *sources)
-    scale: Any = step.settings.derived("new_velocity", lambda numbers: sign / (numbers["loss_scaling"] * divisor), *sources)
+    keep: Any = step.settings.derived("kept_velocity", DerivedNumber("itself", ("momentum",)), *sources)
+    scale: Any = step.settings.derived("new_velocity", DerivedNumber("gradient_scale", (sign, divisor)), *sources)
     velocity = step.states[VELOCITY]
     popops.scaledAddTo(step.graph, velocity, keep, step.gradient, scale, prog, step.name)
     popops.scaledSubtractFrom(step.graph, step.weight, velocity, step.settings.number("lr"), prog, step.name)
@@ -95,7 +91,7 @@ def _descend_with_momentum(step: ParameterStep, prog: Sequence) -> None:
 def _damping(step: ParameterStep) -> Any:
     """What gradients are multiplied by on their way into velocities."""
     settings = step.settings
-    undamped = settings.derived("undamped", _undamped, "momentum", "dampening")
+    undamped = settings.derived("undamped", DerivedNumber("undamped"), "momentum", "dampening")
     if isinstance(undamped, float) and undamped == 1:
         return undamped
 
@@ -106,18 +102,10 @@ def _damping(step: ParameterStep) -> Any:
     return step.update.leaf(step.scalars.scalar("damping", after_the_first))
 
 
-def _undamped(numbers: Any) -> float:
-    """Without momentum there is no dampening in PyTorch."""
-    return 1 - float(numbers["dampening"]) if numbers["momentum"] else 1.0
-
-
 def combined_scale(settings: Settings, divisor: float) -> float | Tensor:
     """What gradients are multiplied by when they are added to velocities."""
     sign = -1.0 if settings.compiled.fixed["maximize"] else 1.0
-
-    def scale(numbers: Any) -> float:
-        return sign * _undamped(numbers) * float(numbers["velocity_scaling"]) / (float(numbers["loss_scaling"]) * divisor)
-
+    scale = DerivedNumber("combined_scale", (sign, divisor))
     return settings.derived("combined_scale", scale, "momentum", "dampening", "velocity_scaling", "loss_scaling")
 
 
@@ -126,11 +114,11 @@ def descend_combined(step: ParameterStep, prog: Sequence) -> None:
     weight, velocity = step.update.leaf(step.weight), step.state(VELOCITY)
     decay = step.derived(
         "combined_decay",
-        lambda numbers: _undamped(numbers) * numbers["velocity_scaling"] * numbers["weight_decay"],
+        DerivedNumber("combined_decay"),
         *("momentum", "dampening", "velocity_scaling", "weight_decay"),
     )
     velocity = plus(velocity, decay, weight)
-    rate = step.derived("combined_rate", lambda numbers: numbers["lr"] / numbers["velocity_scaling"], "lr", "velocity_scaling")
+    rate = step.derived("combined_rate", DerivedNumber("combined_rate"), "lr", "velocity_scaling")
     step.update.replace(step.weight, weight - rate * velocity)
     step.update.replace(step.states[VELOCITY], step.number("momentum") * velocity)
     step.run(prog)

@@ -14,7 +14,7 @@ from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.optim import Optimizer
 from pypoplar.poptorch.update.device_states import DeviceStates
 from pypoplar.poptorch.update.gradient_descent import VELOCITY
-from pypoplar.poptorch.update.optimizer import DeviceOptimizer, DeviceState
+from pypoplar.poptorch.update.host_optimizer import DeviceState, HostOptimizer
 
 Array = npt.NDArray[Any]
 Values = dict[tuple[str, str], torch.Tensor]  # by the names of a state and of a parameter
@@ -36,7 +36,7 @@ class HostState:
     the device before the next call, as with weights. An object that comes without states leaves the device's as they are.
     """
 
-    def __init__(self, update: DeviceOptimizer, engine: Engine, steps: int) -> None:
+    def __init__(self, update: HostOptimizer, engine: Engine, steps: int) -> None:
         """For an engine that is loaded; a call makes so many `steps`."""
         self.update, self.engine, self.steps = update, engine, steps
         self.optimizer: torch.optim.Optimizer | None = None

@@ -8,16 +8,16 @@ from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 import torch
-from attrs import frozen
 
 from pypoplar import popops
-from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Max, Sqrt
 from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction
 from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.poptorch.update.gradient_descent import (
     VELOCITY,
@@ -27,15 +27,14 @@ from pypoplar.poptorch.update.gradient_descent import (
     descent_states,
     is_combined,
 )
-from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
+from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.host_optimizer import TYPES, DeviceState, HostOptimizer, StepCount
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
-from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
-from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind, TrainedParameter
+from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind, TrainedParameter
 from pypoplar.poptorch.update.replica_sums import add_across_replicas, share_velocity
 from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.poptorch.update.step_scalars import StepScalars
-from pypoplar.poptorch.user_log import say_once
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
 
@@ -55,99 +54,25 @@ STATES: Mapping[str, Callable[[GroupSettings], list[StateKind]]] = {
 }
 
 
-@frozen(eq=False)
-class DeviceState:
-    """A state of some parameters on the device, flat, under the handle by which the host reads and writes it."""
-
-    name: str  # PyTorch's
-    handle: str
-    type: ElementType
-    initial: float
-    parameters: tuple[tuple[str, tuple[int, ...]], ...]  # names and shapes
-
-
-@frozen(eq=False)
-class StepCount:
-    """How many steps were made for some parameters, FLOAT [], under the handle by which the host reads and writes it."""
-
-    handle: str
-    parameters: tuple[str, ...]
-
-
 class DeviceOptimizer:
-    """Builds the updates of parameters, and gives the numbers that the host writes."""
+    """Builds the updates of parameters. What the host has to know of them goes to its part."""
 
-    def __init__(
-        self, graph: Graph, optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], reduction: GradientReduction
-    ) -> None:
-        """`parameters` are those of the module, by all of their names; `reduction` is that of accumulated gradients."""
-        self.graph, self.reduction = graph, reduction
-        groups = read_groups(optimizer)
-        check_parameters(optimizer, parameters)
-        self.kind = groups[0].kind
-        self.settings = [Settings(graph, group) for group in groups]
-        self.scalars = [StepScalars(graph, group.group) for group in groups]
-        self.parameters, self.groups = dict(parameters), groups_of(optimizer, parameters)
-        self.given, self.largest_scaling = groups, math.inf
-        self.states: list[DeviceState] = []
-        self.counts: list[StepCount] = []
+    def __init__(self, graph: Graph, host: HostOptimizer) -> None:
+        """For an optimiser that the host has read."""
+        self.graph, self.host, self.kind, self.reduction = graph, host, host.kind, host.reduction
+        self.settings = [Settings(graph, group, written) for group, written in zip(host.compiled, host.written, strict=True)]
+        self.scalars = [StepScalars(graph, group.group) for group in host.compiled]
         self.ahead = Sequence()  # what comes before the batches of a step, once it is built
-        self.first = groups[0].fixed
-        accumulator = TYPES[self.first["accum_type"]]
-        if accumulator is not FLOAT and reduction is GradientReduction.MEAN:
-            self.reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
-        self.accumulator = accumulator
+        self.first = host.compiled[0].fixed
+        self.accumulator = TYPES[self.first["accum_type"]]
 
     def loss_scaling(self, dtype: torch.dtype) -> float | Tensor:
         """What the gradient of a loss of some type is, a number or FLOAT []."""
-        self.largest_scaling = torch.finfo(dtype).max
+        self.host.largest_scaling = torch.finfo(dtype).max
         replicas = self.graph.getReplicationFactor()
         if self.reduction is GradientReduction.MEAN_AND_LOSS and replicas > 1:
-            return self.settings[0].derived("loss_gradient", lambda numbers: numbers["loss_scaling"] / replicas, "loss_scaling")
+            return self.settings[0].derived("loss_gradient", DerivedNumber("loss_gradient", (replicas,)), "loss_scaling")
         return self.settings[0].number("loss_scaling")
-
-    def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
-        """Tell, once, that numbers changed that the device was not given."""
-        groups = read_groups(optimizer)
-        pairs = list(zip(groups, self.given, strict=False))
-        names = {name for now, then in pairs for name in now.numbers if now.numbers[name] != then.numbers.get(name)}
-        names |= {name for now, then in pairs for name in now.fixed if now.fixed[name] != then.fixed.get(name)}
-        if names or len(groups) != len(self.given) or groups_of(optimizer, self.parameters) != self.groups:
-            told = ", ".join(sorted(names)) or "param_groups"
-            say_once(
-                f"{type(optimizer).__name__}: {told} changed on the host; the device keeps what it has until the model's "
-                "setOptimizer is called"
-            )
-
-    def described(self) -> str:
-        """All that the program depends on, in words."""
-        groups = [(one.compiled, sorted(one.compiled.constant)) for one in self.settings]
-        told = [(one.fixed, {name: one.numbers[name] for name in constant}, constant) for one, constant in groups]
-        return f"{self.kind}{told}{self.groups}{self.reduction}"
-
-    def numbers(self, optimizer: torch.optim.Optimizer) -> dict[str, float]:
-        """What the host writes, by handle, for the numbers that an optimiser has now. It may be another of the same kind."""
-        groups = read_groups(optimizer)
-        if groups[0].kind != self.kind:
-            raise InvalidOption(
-                f"setOptimizer: the model was compiled for {self.kind}, got {groups[0].kind}; make a new training model"
-            )
-        check_parameters(optimizer, self.parameters)
-        if groups_of(optimizer, self.parameters) != self.groups or len(groups) != len(self.settings):
-            raise InvalidOption(
-                f"setOptimizer: the model was compiled for {len(self.settings)} groups of parameters, and the optimiser has others "
-                f"({len(groups)}); make a new training model"
-            )
-        scaling = groups[0].numbers["loss_scaling"]
-        if scaling > self.largest_scaling:
-            raise InvalidOption(
-                f"{self.kind}: loss_scaling is {scaling}, and the loss has a type of numbers up to {self.largest_scaling}"
-            )
-        written = {}
-        for settings, group in zip(self.settings, groups, strict=True):
-            written.update(settings.written(group))
-        self.given = groups
-        return written
 
     def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
         """Extend what each batch does by sums of gradients; the result comes behind so many batches."""
@@ -174,8 +99,8 @@ class DeviceOptimizer:
         """Parameters that are updated together: those of one group and type."""
         together: dict[tuple[int, ElementType], list[TrainedParameter]] = {}
         for one in trained:
-            if one.name in self.groups and one.weight.numElements():
-                together.setdefault((self.groups[one.name], one.weight.elementType()), []).append(one)
+            if one.name in self.host.groups and one.weight.numElements():
+                together.setdefault((self.host.groups[one.name], one.weight.elementType()), []).append(one)
         return [(group, parameters) for (group, _), parameters in together.items()]
 
     def _step(self, group: int, parameters: list[TrainedParameter], sums: Accumulation) -> ParameterStep:
@@ -212,7 +137,7 @@ class DeviceOptimizer:
         self.graph.createHostRead(handle, state)
         self.graph.createHostWrite(handle, state)
         named = tuple((one.name, tuple(one.weight.shape())) for one in parameters)
-        self.states.append(DeviceState(kind.name, handle, kind.type, kind.initial, named))
+        self.host.states.append(DeviceState(kind.name, handle, kind.type, kind.initial, named))
         return state
 
     def _share_count(self, scalars: StepScalars, steps: list[ParameterStep]) -> None:
@@ -222,7 +147,7 @@ class DeviceOptimizer:
             self.graph.createHostRead(handle, scalars.steps)
             self.graph.createHostWrite(handle, scalars.steps)
             own = [step for step in steps if step.scalars is scalars]
-            self.counts.append(StepCount(handle, tuple(one.name for step in own for one in step.parameters)))
+            self.host.counts.append(StepCount(handle, tuple(one.name for step in own for one in step.parameters)))
 
     def _clip(self, steps: list[ParameterStep], prog: Sequence) -> None:
         """Let gradients be no longer, over all parameters, than the optimiser says."""

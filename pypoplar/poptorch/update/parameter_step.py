@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from attrs import define, field, frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate, times
-from pypoplar.poptorch.update.settings import Formula, Settings
+from pypoplar.poptorch.update.settings import Settings
 from pypoplar.poptorch.update.step_scalars import StepScalars
 from pypoplar.program import Sequence
-from pypoplar.types import FLOAT, HALF, ElementType
-
-TYPES: dict[torch.dtype, ElementType] = {torch.float32: FLOAT, torch.float16: HALF}
+from pypoplar.types import ElementType
 
 
 @frozen
@@ -68,9 +66,9 @@ class ParameterStep:
         """A number of the optimiser, as an expression or a constant."""
         return self.update.leaf(self.settings.number(name))
 
-    def derived(self, name: str, formula: Formula, *sources: str) -> Any:
+    def derived(self, name: str, number: DerivedNumber, *sources: str) -> Any:
         """A number that the host computes, as an expression or a constant."""
-        return self.update.leaf(self.settings.derived(name, formula, *sources))
+        return self.update.leaf(self.settings.derived(name, number, *sources))
 
     def state(self, name: str) -> Any:
         """The elements of a state."""
@@ -79,7 +77,7 @@ class ParameterStep:
     def gradient_scale(self) -> float | Tensor:
         """What makes the gradient of the tensor `gradient`: without its loss scaling, of the mean, and of what is minimised."""
         sign, divisor = (-1.0 if self.fixed("maximize") else 1.0), self.divisor
-        return self.settings.derived("gradient_scale", lambda numbers: sign / (numbers["loss_scaling"] * divisor), "loss_scaling")
+        return self.settings.derived("gradient_scale", DerivedNumber("gradient_scale", (sign, divisor)), "loss_scaling")
 
     def scaled_gradient(self) -> Any:
         """The elements of the gradient."""

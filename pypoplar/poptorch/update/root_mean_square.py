@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pypoplar.popops.expr import Max, Sqrt
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus
 from pypoplar.poptorch.update.gradient_descent import VELOCITY, has_velocity
 from pypoplar.poptorch.update.group_settings import GroupSettings
-from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind
+from pypoplar.poptorch.update.host_optimizer import TYPES
+from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.program import Sequence
 
 SQUARES, MEANS = "square_avg", "grad_avg"
@@ -24,7 +26,7 @@ def normalise(step: ParameterStep, prog: Sequence) -> None:
     """The step: the gradient over the root of the mean of its squares; with TensorFlow's variant eps is below the root."""
     weight, tensorflows = step.update.leaf(step.weight), step.fixed("use_tf_variant")
     gradient = plus(step.scaled_gradient(), step.number("weight_decay"), weight)
-    rest = step.derived("rest_of_alpha", lambda numbers: 1 - numbers["alpha"], "alpha")
+    rest = step.derived("rest_of_alpha", DerivedNumber("rest", ("alpha",)), "alpha")
     spread = squares = step.number("alpha") * step.state(SQUARES) + rest * (gradient * gradient)
     step.update.replace(step.states[SQUARES], squares)
     if MEANS in step.states:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-
 from attrs import define, field
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.host_optimizer import number_handle
 from pypoplar.types import FLOAT
-
-Formula = Callable[[Mapping[str, float]], float]
 
 
 @define(eq=False)
@@ -21,28 +18,21 @@ class Settings:
 
     graph: Graph
     compiled: GroupSettings
-    formulas: dict[str, Formula] = field(factory=dict)
+    written: dict[str, DerivedNumber]  # what the host is to write, which grows by what updates ask for
     tensors: dict[str, Tensor] = field(factory=dict)
 
     def number(self, name: str) -> float | Tensor:
         """A number of the optimiser, such as the learning rate `lr`: of Python if it is constant, else a FLOAT []."""
-        return self.derived(name, operator.itemgetter(name), name)
+        return self.derived(name, DerivedNumber("itself", (name,)), name)
 
-    def derived(self, name: str, formula: Formula, *sources: str) -> float | Tensor:
+    def derived(self, name: str, number: DerivedNumber, *sources: str) -> float | Tensor:
         """A number that the host computes from others, `sources`."""
         if self.compiled.constant.issuperset(sources):
-            return formula(self.compiled.numbers)
+            return number.of(self.compiled.numbers)
         if name not in self.tensors:
-            tensor = self.graph.addVariable(FLOAT, [], self._handle(name))
+            handle = number_handle(self.compiled.group, name)
+            tensor = self.graph.addVariable(FLOAT, [], handle)
             self.graph.setTileMapping(tensor, 0)
-            self.graph.createHostWrite(self._handle(name), tensor)
-            self.tensors[name], self.formulas[name] = tensor, formula
+            self.graph.createHostWrite(handle, tensor)
+            self.tensors[name], self.written[name] = tensor, number
         return self.tensors[name]
-
-    def written(self, settings: GroupSettings) -> dict[str, float]:
-        """What the host writes, by handle, for the settings that the group has now."""
-        settings.check_replaces(self.compiled)
-        return {self._handle(name): formula(settings.numbers) for name, formula in self.formulas.items()}
-
-    def _handle(self, name: str) -> str:
-        return f"optimizer/{self.compiled.group}/{name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +11,12 @@ from attrs import define, field
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Expm1
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT
 
-LEAST_LOGARITHM = -1e4  # of beta: e to the power of it is 0, and so are multiples
 Compute = Callable[[ElementUpdate, Any], Any]
 
 
@@ -58,9 +57,5 @@ class StepScalars:
 
 def bias_correction(settings: Settings, beta: str) -> Compute:
     """``1 - beta ** steps``, in a form that is as exact for the first steps as for later ones."""
-
-    def logarithm(numbers: Any) -> float:
-        return max(math.log(numbers[beta]), LEAST_LOGARITHM) if numbers[beta] > 0 else LEAST_LOGARITHM
-
-    power = settings.derived(f"logarithm_of_{beta}", logarithm, beta)
+    power = settings.derived(f"logarithm_of_{beta}", DerivedNumber("logarithm", (beta,)), beta)
     return lambda update, steps: -Expm1(update.leaf(power) * steps)

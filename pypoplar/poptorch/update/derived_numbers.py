@@ -1,0 +1,85 @@
+"""Numbers that the host computes from an optimiser's, as values for files: a formula by its name, and what a program decides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+Numbers = Mapping[str, float]
+
+LEAST_LOGARITHM = -1e4  # of beta: e to the power of it is 0, and so are multiples
+
+
+@frozen
+class DerivedNumber:
+    """A number by the name of its formula, which has `parameters` behind the optimiser's numbers."""
+
+    formula: str
+    parameters: tuple[Any, ...] = ()
+
+    def of(self, numbers: Numbers) -> float:
+        """What it is for an optimiser's numbers."""
+        return FORMULAS[self.formula](numbers, *self.parameters)
+
+
+def _itself(numbers: Numbers, name: str) -> float:
+    return numbers[name]
+
+
+def _rest(numbers: Numbers, name: str) -> float:
+    return 1 - numbers[name]
+
+
+def _logarithm(numbers: Numbers, name: str) -> float:
+    return max(math.log(numbers[name]), LEAST_LOGARITHM) if numbers[name] > 0 else LEAST_LOGARITHM
+
+
+def _kept(numbers: Numbers) -> float:
+    return 1 - numbers["lr"] * numbers["weight_decay"]
+
+
+def _loss_gradient(numbers: Numbers, replicas: int) -> float:
+    return numbers["loss_scaling"] / replicas
+
+
+def _gradient_scale(numbers: Numbers, sign: float, divisor: float) -> float:
+    return sign / (numbers["loss_scaling"] * divisor)
+
+
+def _plain_rate(numbers: Numbers, sign: float, divisor: float) -> float:
+    return sign * numbers["lr"] / (numbers["loss_scaling"] * divisor)
+
+
+def _undamped(numbers: Numbers) -> float:
+    """Without momentum there is no dampening in PyTorch."""
+    return 1 - numbers["dampening"] if numbers["momentum"] else 1.0
+
+
+def _combined_scale(numbers: Numbers, sign: float, divisor: float) -> float:
+    return sign * _undamped(numbers) * numbers["velocity_scaling"] / (numbers["loss_scaling"] * divisor)
+
+
+def _combined_decay(numbers: Numbers) -> float:
+    return _undamped(numbers) * numbers["velocity_scaling"] * numbers["weight_decay"]
+
+
+def _combined_rate(numbers: Numbers) -> float:
+    return numbers["lr"] / numbers["velocity_scaling"]
+
+
+FORMULAS: Mapping[str, Callable[..., float]] = {
+    "itself": _itself,
+    "rest": _rest,
+    "logarithm": _logarithm,
+    "kept": _kept,
+    "loss_gradient": _loss_gradient,
+    "gradient_scale": _gradient_scale,
+    "plain_rate": _plain_rate,
+    "undamped": _undamped,
+    "combined_scale": _combined_scale,
+    "combined_decay": _combined_decay,
+    "combined_rate": _combined_rate,
+}

@@ -1,0 +1,163 @@
+"""What the host knows of an optimiser on the device: its groups, the numbers that it writes, the states that it reads and writes.
+
+It is made with the optimiser's program, and kept beside the executable: who has it from there needs no program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from attrs import define, field, frozen
+
+from pypoplar.errors import FileLoadError, InvalidOption
+from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.derived_numbers import DerivedNumber
+from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
+from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
+from pypoplar.poptorch.user_log import say_once
+from pypoplar.types import FLOAT, HALF, ElementType
+
+TYPES: dict[torch.dtype, ElementType] = {torch.float32: FLOAT, torch.float16: HALF}
+
+
+def number_handle(group: int, name: str) -> str:
+    """The handle by which the host writes a number of a group."""
+    return f"optimizer/{group}/{name}"
+
+
+@frozen(eq=False)
+class DeviceState:
+    """A state of some parameters on the device, flat, under the handle by which the host reads and writes it."""
+
+    name: str  # PyTorch's
+    handle: str
+    type: ElementType
+    initial: float
+    parameters: tuple[tuple[str, tuple[int, ...]], ...]  # names and shapes
+
+
+@frozen(eq=False)
+class StepCount:
+    """How many steps were made for some parameters, FLOAT [], under the handle by which the host reads and writes it."""
+
+    handle: str
+    parameters: tuple[str, ...]
+
+
+@define(eq=False)
+class HostOptimizer:
+    """An optimiser as it was when its program was made, and what the host has to do for the device."""
+
+    kind: str
+    compiled: list[GroupSettings]  # what the program was made for
+    groups: dict[str, int]  # the number of each parameter's group, by all of its names
+    parameters: dict[str, torch.Tensor]  # those of the module, by all of their names
+    reduction: GradientReduction  # of accumulated gradients
+    given: list[GroupSettings]  # what the device has
+    written: list[dict[str, DerivedNumber]]  # by group
+    states: list[DeviceState] = field(factory=list)
+    counts: list[StepCount] = field(factory=list)
+    largest_scaling: float = math.inf  # of a loss
+
+    @classmethod
+    def read(
+        cls, optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], reduction: GradientReduction
+    ) -> HostOptimizer:
+        """An optimiser's, whose program is not made yet."""
+        compiled = read_groups(optimizer)
+        check_parameters(optimizer, parameters)
+        if TYPES[compiled[0].fixed["accum_type"]] is not FLOAT and reduction is GradientReduction.MEAN:
+            reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
+        groups, written = groups_of(optimizer, parameters), [dict[str, DerivedNumber]() for _ in compiled]
+        return cls(compiled[0].kind, compiled, groups, dict(parameters), reduction, compiled, written)
+
+    def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
+        """Tell, once, that numbers changed that the device was not given."""
+        groups = read_groups(optimizer)
+        pairs = list(zip(groups, self.given, strict=False))
+        names = {name for now, then in pairs for name in now.numbers if now.numbers[name] != then.numbers.get(name)}
+        names |= {name for now, then in pairs for name in now.fixed if now.fixed[name] != then.fixed.get(name)}
+        if names or len(groups) != len(self.given) or groups_of(optimizer, self.parameters) != self.groups:
+            told = ", ".join(sorted(names)) or "param_groups"
+            say_once(
+                f"{type(optimizer).__name__}: {told} changed on the host; the device keeps what it has until the model's "
+                "setOptimizer is called"
+            )
+
+    def described(self) -> str:
+        """All that the program depends on, in words."""
+        groups = [(one, sorted(one.constant)) for one in self.compiled]
+        told = [(one.fixed, {name: one.numbers[name] for name in constant}, constant) for one, constant in groups]
+        return f"{self.kind}{told}{self.groups}{self.reduction}"
+
+    def numbers(self, optimizer: torch.optim.Optimizer) -> dict[str, float]:
+        """What the host writes, by handle, for the numbers that an optimiser has now. It may be another of the same kind."""
+        groups = read_groups(optimizer)
+        if groups[0].kind != self.kind:
+            raise InvalidOption(
+                f"setOptimizer: the model was compiled for {self.kind}, got {groups[0].kind}; make a new training model"
+            )
+        check_parameters(optimizer, self.parameters)
+        if groups_of(optimizer, self.parameters) != self.groups or len(groups) != len(self.compiled):
+            raise InvalidOption(
+                f"setOptimizer: the model was compiled for {len(self.compiled)} groups of parameters, and the optimiser has others "
+                f"({len(groups)}); make a new training model"
+            )
+        scaling = groups[0].numbers["loss_scaling"]
+        if scaling > self.largest_scaling:
+            raise InvalidOption(
+                f"{self.kind}: loss_scaling is {scaling}, and the loss has a type of numbers up to {self.largest_scaling}"
+            )
+        written = {}
+        for compiled, group, numbers in zip(self.compiled, groups, self.written, strict=True):
+            group.check_replaces(compiled)
+            written.update({number_handle(group.group, name): number.of(group.numbers) for name, number in numbers.items()})
+        self.given = groups
+        return written
+
+    def to_json(self) -> str:
+        """What the program has asked for, as `add_program` takes it."""
+        states = [[one.name, one.handle, one.type is HALF, one.initial, one.parameters] for one in self.states]
+        told = {
+            "written": [{name: [one.formula, *one.parameters] for name, one in group.items()} for group in self.written],
+            "states": states,
+            "counts": [[one.handle, one.parameters] for one in self.counts],
+            "largest_scaling": self.largest_scaling,
+        }
+        return json.dumps(told)
+
+    def add_program(self, text: str) -> None:
+        """Take what `to_json` told of an optimiser like this one, with its program; `FileLoadError` for what is no such text."""
+        try:
+            told = json.loads(text)
+            groups = zip(told["written"], self.compiled, strict=True)
+            self.written = [{str(name): _number(one, group) for name, one in numbers.items()} for numbers, group in groups]
+            self.states = [self._state(*one) for one in told["states"]]
+            self.counts = [StepCount(str(handle), self._known(names)) for handle, names in told["counts"]]
+            self.largest_scaling = float(told["largest_scaling"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+            raise FileLoadError(f"damaged: how the model trains is not there: {problem!r}") from problem
+
+    def _state(self, name: str, handle: str, half: bool, initial: float, parameters: list[Any]) -> DeviceState:
+        named = tuple((one, tuple(int(size) for size in shape)) for one, shape in parameters)
+        self._known([one for one, _ in named])
+        return DeviceState(str(name), str(handle), HALF if half else FLOAT, float(initial), named)
+
+    def _known(self, names: list[str]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in self.groups]
+        if unknown:
+            raise ValueError(f"it trains no {unknown[0]!r}")
+        return tuple(names)
+
+
+def _number(told: list[Any], group: GroupSettings) -> DerivedNumber:
+    formula, *parameters = told
+    number = DerivedNumber(formula, tuple(parameters))
+    with contextlib.suppress(ArithmeticError):  # of these numbers, where the formula is one that knows them
+        number.of(group.numbers)
+    return number
