@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
 from torch import fx
 
 from pypoplar.errors import InvalidOption
@@ -11,7 +12,10 @@ from pypoplar.poptorch.capture import JointGraph, Pass
 
 
 def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
-    """The IPU of each operation: its block's; without a block that of the operation before. Gradients are with their operations."""
+    """The IPU of each operation: its block's; without a block that of the operation before. Gradients are with their operations.
+
+    What capture hands out, results and buffers, is where it is made.
+    """
     calls = [node for node in joint.graph.nodes if node.op == "call_function"]
     places = [node.meta["origin"].place for node in calls if node.meta.get("origin") is not None]
     now = next((place.ipu for place in places if place is not None), 0)
@@ -19,6 +23,9 @@ def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
     ipus: dict[fx.Node, int] = {}
     for node in calls:
         origin = node.meta.get("origin")
+        if handed_out(node) and (made := ipus.get(node.all_input_nodes[0])) is not None:
+            ipus[node] = made
+            continue
         if origin is not None and origin.place is not None:
             now = origin.place.ipu
         elif origin is not None and id(origin) in known:
@@ -27,6 +34,11 @@ def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
             known.setdefault(id(origin), now)
         ipus[node] = now
     return ipus
+
+
+def handed_out(node: fx.Node) -> bool:
+    """Whether a node is a result or a new buffer as capture hands it out: what the user's module computes, by itself."""
+    return node.target is torch.ops.aten.detach.default and node.meta.get("origin") is None
 
 
 def stages_of(joint: JointGraph) -> int:
