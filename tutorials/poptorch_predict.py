@@ -14,7 +14,7 @@ What to look at
 - `predict` takes what a call would. Items are the images of a call: batch times accumulated batches.
 - The share of the peak rises with the batch, as what a step pays once, syncs and the update, is shared by more
   images. Where a tile is over its memory, the row says so, and the figure is that of a machine on which it would fit.
-- Two IPUs hold twice as much, and are no faster here: stages of a pipeline are priced one after another.
+- Two IPUs hold twice as much. Stages of a pipeline work at the same time, on several micro-batches.
 - The last line is what the figures leave out.
 
 Exercises

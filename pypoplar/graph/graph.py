@@ -415,13 +415,27 @@ class Graph(ShownInNotebooks):
 
     def _new_variable(self, type: ElementType, shape: tuple[int, ...], name: str) -> Tensor:
         self._watch.work(self.holdings)
-        number = self._variables.add(check_type(type), shape, name, self._locations.note(3))
-        tensor = Tensor()
-        tensor._variables = self._variables
-        tensor._type = type
-        tensor._offset = self._variables.first[number]
-        tensor._shape = shape
-        tensor._strides = row_major(shape)
+        return self.variable_numbered(self._variables.add(check_type(type), shape, name, self._locations.note(3)))
+
+    def variable_numbered(self, number: int) -> Tensor:
+        """All of a variable or constant, by its number (not part of Poplar).
+
+        Parameters
+        ----------
+        number:
+            One of those of `Tensor.variable_numbers`.
+
+        Returns
+        -------
+        Tensor
+            Of the variable's shape.
+        """
+        variables, tensor = self._variables, Tensor()
+        tensor._variables = variables
+        tensor._type = variables.types[number]
+        tensor._offset = variables.first[number]
+        tensor._shape = variables.shapes[number]
+        tensor._strides = row_major(tensor._shape)
         return tensor
 
     @overload

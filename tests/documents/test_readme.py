@@ -20,7 +20,8 @@ def blocks(page, language):
 
 PROGRAMS = {page: programs(page) for page in PAGES if programs(page)}  # files of pages are for test_commands
 if importlib.util.find_spec("torch") is None:
-    del PROGRAMS["docs/pytorch.md"]  # .ci/pytorch runs it
+    for page in ("docs/pytorch.md", "docs/how-to/several-ipus.md"):  # .ci/pytorch runs them
+        del PROGRAMS[page]
 if any(importlib.util.find_spec(name) is None for name in ("torch", "onnx")):
     del PROGRAMS["docs/onnx.md"]  # the same
 

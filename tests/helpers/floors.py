@@ -72,7 +72,7 @@ FLOORS = (
     "poptorch.operators",
     "poptorch.capture",
     "poptorch.lowering poptorch.update",
-    "poptorch.outlining",
+    "poptorch.outlining poptorch.pipelines",
     "poptorch.executor",
     "poptorch",
     "popdist.poptorch",

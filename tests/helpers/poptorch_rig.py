@@ -20,7 +20,7 @@ from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
 from pypoplar.poptorch.operators import identity_loss
-from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.accumulation import GradientReduction, PartOf
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Sequence
 
@@ -34,7 +34,9 @@ class Gradients:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.ahead = graph, Sequence()
 
-    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
+    def build(
+        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+    ) -> Sequence:
         for one in trained:
             self.graph.createHostRead(f"gradient/{one.name}", one.gradient)
         return Sequence()

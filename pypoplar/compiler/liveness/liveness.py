@@ -56,8 +56,8 @@ def find_liveness(
     if fixed.all():
         nothing = np.zeros(0, np.int64)
         return Liveness(used, np.zeros(len(used) + 1, np.int64), nothing, nothing)
-    atoms = find_atoms(graph, tree.accesses, regions, _full_edges(graph, workers, regions), fixed)
-    variable, begin, end = _Flow(tree, atoms, len(used)).ranges(reversed(usage.functions))
+    atoms = find_atoms(graph, tree.accesses, regions, full_edges(graph, workers, regions), fixed)
+    variable, begin, end = AtomFlow(tree, atoms, len(used)).ranges(reversed(usage.functions))
     kept = ~fixed[variable]
     always = used & fixed
     seen = np.zeros(len(used), bool)
@@ -69,7 +69,7 @@ def find_liveness(
     return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
 
 
-def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
+def full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
     """bool: the edges of `regions` to which a vertex surely writes all elements."""
     edges, edge = graph.edges, regions.edge
     bounds = defined_fields(graph.codelets, workers)
@@ -100,7 +100,7 @@ class Summary:
 
 
 @define(eq=False)
-class _Flow:
+class AtomFlow:
     """Data flow over the blocks of some programs."""
 
     tree: OperationTree
@@ -186,7 +186,7 @@ class _Flow:
         return live
 
     def _before_loop(self, loop: Loop, live: Bools) -> Calls[Bools]:
-        head, body = (yield self._summary(loop.head)), (yield self._summary(loop.body))
+        head, body = (yield self.summary(loop.head)), (yield self.summary(loop.body))
         before: Bools = head.use | ((live | body.use) & ~head.define)
         self._touch(before, loop.position, loop.end)
         yield self._before(loop.body, before)
@@ -202,7 +202,7 @@ class _Flow:
     def _before_call(self, call: Invoke, live: Bools) -> Calls[Bools]:
         leaving = self._leaving.setdefault(call.function.number, np.zeros(len(live), bool))
         leaving |= live
-        function = yield self._summary(self.tree.function(call.function).line)
+        function = yield self.summary(self.tree.function(call.function).line)
         before: Bools = function.use | (live & ~function.define)
         self._touch(before | live, call.position)
         return before
@@ -221,7 +221,8 @@ class _Flow:
         touched, first = np.unique(atom, return_index=True)
         return touched[kind[first] == READ], atom[kind == WRITE]
 
-    def _summary(self, line: Line) -> Calls[Summary]:
+    def summary(self, line: Line) -> Calls[Summary]:
+        """What a line does to atoms."""
         known = self._summaries.get(id(line))
         if known is None:
             known = self._summaries[id(line)] = yield self._summarised(line)
@@ -237,12 +238,12 @@ class _Flow:
                     defined[writes] = True
                     continue
                 case Loop():
-                    head, body = (yield self._summary(piece.head)), (yield self._summary(piece.body))
+                    head, body = (yield self.summary(piece.head)), (yield self.summary(piece.body))
                     part = Summary(head.use | (body.use & ~head.define), head.define)
                 case Choice():
                     part = yield self._summary_of_choice(piece)
                 case Invoke():
-                    part = yield self._summary(self.tree.function(piece.function).line)
+                    part = yield self.summary(self.tree.function(piece.function).line)
                 case _:
                     assert_never(piece)
             use |= part.use & ~defined
@@ -253,7 +254,7 @@ class _Flow:
         use = np.zeros(len(self.atoms.variable), bool)
         define = np.full(len(self.atoms.variable), choice.always and bool(choice.parts))
         for part in choice.parts:
-            summary = yield self._summary(part)
+            summary = yield self.summary(part)
             use |= summary.use
             define &= summary.define
         return Summary(use, define)

@@ -102,6 +102,19 @@ class CallLoops:
         batch = iteration * self.accumulated + done[2]
         return f"batch {batch + 1} of {iterations * self.accumulated}, device iteration {iteration + 1} of {iterations}"
 
+    @property
+    def steps(self) -> CallLoops:
+        """Those whose batches are in a pipeline at once: the ones around a training step; in inference none."""
+        return CallLoops(self.times, self.period, 1) if self.accumulated > 1 else CallLoops(1, 1, 1)
+
+    def place_in_pipeline(self, left: list[int]) -> str:
+        """The same, of the rounds of `steps`, where a step's batches are in a pipeline."""
+        iterations = self.times * self.period
+        if self.accumulated == 1:
+            return f"one of {iterations} batches, several of which are in the pipeline at once"
+        iteration = self.steps.place(left).rpartition(", ")[2]
+        return f"one of the {self.accumulated} batches of {iteration}"
+
 
 def _begun(rounds: int, left: int) -> int:
     """How many rounds of a loop came before the present one."""

@@ -32,9 +32,11 @@ from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.support import unsupported
-from pypoplar.poptorch.lowering.walks.model_walk import Outline, lower_graph
+from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_graph
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
+from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, check_order, stage_segments
+from pypoplar.poptorch.pipelines.stage_walk import StageWalk
 from pypoplar.poptorch.update.host_optimizer import HostOptimizer
 from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
@@ -88,8 +90,7 @@ def build(
         logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
         interface, update = ModelInterface.of_json(found.interface, joint), model.optimizer_of(found)
     else:
-        graph = new_graph(device, settings.batches.all_replicas)
-        lowered, update = model.lowered(graph, stages)
+        graph, lowered, update = model.lowered(settings.batches.all_replicas, stages)
         interface = lowered.interface
         if found is None:
             with stages.stage("compiling", own_bar=False) as stage:
@@ -137,6 +138,8 @@ def captured_model(
     except CaptureError as problem:
         raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
     name_calls(joint.graph)
+    if settings.strategy is not None and settings.strategy.overlaps and settings.strategy.stages:
+        check_order(joint)
     settings.check_pipeline(stages_of(joint), optimizer is not None)
     ipus = ipus_needed(joint, settings.rounds)
     for ipu in settings.plans.proportions:
@@ -170,8 +173,24 @@ class CapturedModel:
         update = self._host_optimizer()
         return "" if update is None else update.described()
 
-    def lowered(self, graph: Graph, stages: CompilationStages) -> tuple[LoweredModel, HostOptimizer | None]:
-        """The model's program on a graph, and how it trains."""
+    def lowered(self, replicas: int, stages: CompilationStages) -> tuple[Graph, LoweredModel, HostOptimizer | None]:
+        """A graph of so many replicas, the model's program on it, and how it trains.
+
+        Stages of a `PipelinedExecution` overlap; where they cannot, they run in turn, and a warning says why.
+        """
+        strategy = self.settings.strategy
+        if strategy is not None and strategy.overlaps and stages_of(self.joint) > 1:
+            graph = new_graph(self.device, replicas)
+            try:
+                return graph, *self._lowered(graph, stages, StageWalk.through_segments(stage_segments(self.joint)))
+            except NotPipelined as reason:
+                logger.warning("poptorch.PipelinedExecution: the model's stages run in turn, not at the same time: %s", reason)
+        graph = new_graph(self.device, replicas)
+        return graph, *self._lowered(graph, stages, None)
+
+    def _lowered(
+        self, graph: Graph, stages: CompilationStages, walk_of: WalkOf | None
+    ) -> tuple[LoweredModel, HostOptimizer | None]:
         settings, host = self.settings, self._host_optimizer()
         update = None if host is None else DeviceOptimizer(graph, host)
         scaling = 1.0 if update is None else update.loss_scaling(self._loss_type())
@@ -186,6 +205,7 @@ class CapturedModel:
                 ranges=ranges_of_indices(self.joint),
                 progress=stage.at,
                 outline=self._outline(),
+                walk_of=walk_of,
             )
             stage.result = counted(graph.numVertices(), "vertex", "vertices")
         with stages.stage("building the program of"):

@@ -19,8 +19,10 @@ from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.instance_weights import InstanceWeights
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.pipelined_step import PipelinedStep
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
+from pypoplar.poptorch.pipelines.stage_walk import StagedGraph
 from pypoplar.poptorch.update.host_state import of_first_replica
 from pypoplar.program import Sequence
 
@@ -39,7 +41,7 @@ class LoweredModel:
 def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update | None) -> LoweredModel:
     """The program of a graph that has been lowered; `update` trains parameters."""
     graph = lowered.graph
-    step = StepProgram(lowered, settings, update)
+    step = (PipelinedStep if isinstance(lowered, StagedGraph) else StepProgram)(lowered, settings, update)
     program = step.build()
     for one in _state(lowered.joint):
         tensor = lowered.tensor(one.node)
@@ -50,7 +52,7 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
         graph.createHostRead(SEED, lowered.seed)
     functions = lowered.host_functions
     return LoweredModel(
-        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions)
+        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions, step.overlaps)
     )
 
 
@@ -66,7 +68,7 @@ class CompiledModel:
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
         self.state = _state(joint)
-        self.seeded = interface.seeded
+        self.seeded, self.overlaps = interface.seeded, interface.overlaps
         self.engine = Engine(executable, name=settings.name)
         self.engine.load(device)
         for handle, function in interface.functions.items():
@@ -115,6 +117,8 @@ class CompiledModel:
 
     def where(self) -> str:
         """How far the call has come that has begun."""
+        if self.overlaps:
+            return self.loops.place_in_pipeline(self.checkpoint.loops_left(0, self.loops.steps.count))
         return self.loops.place(self.checkpoint.loops_left(0, self.loops.count))
 
     def anchored(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class ModelInterface:
     anchors: Mapping[str, ModelOutput]
     seeded: bool  # whether it draws random numbers
     functions: Mapping[str, Callable[..., None]] = field(factory=dict)  # of the host, by handle
+    overlaps: bool = False  # whether stages work on different batches at the same time
 
     def to_json(self) -> str | None:
         """What `of_json` makes an equal one of; None where something has no such form."""
@@ -39,6 +40,7 @@ class ModelInterface:
             "outputs": [_plain_or_array(one) for one in self.outputs],
             "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
             "seeded": self.seeded,
+            "overlaps": self.overlaps,
         }
         return json.dumps(told)
 
@@ -50,7 +52,7 @@ class ModelInterface:
             inputs = {str(name): _memory(*form) for name, form in told["inputs"].items()}
             outputs = tuple(_output(one, node) for one, node in zip(told["outputs"], joint.outputs, strict=True))
             anchors = {str(name): _output(one, None) for name, one in told["anchors"].items()}
-            return cls(inputs, outputs, anchors, bool(told["seeded"]))
+            return cls(inputs, outputs, anchors, bool(told["seeded"]), overlaps=bool(told["overlaps"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise FileLoadError(f"damaged: what goes in and comes out of the model is not there: {problem!r}") from problem
 

@@ -14,7 +14,7 @@ from pypoplar.engine.engine import compileGraph
 from pypoplar.executable.executable import Executable
 from pypoplar.options import EngineOptions
 from pypoplar.poptorch.capture.meta_tensors import standing_for_meta
-from pypoplar.poptorch.executor.building import captured_model, new_graph
+from pypoplar.poptorch.executor.building import captured_model
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.prediction.predicting import prediction_by
@@ -36,8 +36,7 @@ def predicted(
     parameters = dict(module.named_parameters(remove_duplicate=False))  # those that the optimiser has
     with standing_for_meta(module, args, kwargs) as (given, named):
         model = evolve(captured_model(module, given, named, settings, optimizer, stages), parameters=parameters)
-        graph = new_graph(model.device, settings.batches.groups.replicas)
-        lowered, _ = model.lowered(graph, stages)
+        graph, lowered, _ = model.lowered(settings.batches.groups.replicas, stages)
 
     def compiled(options: EngineOptions) -> Executable:
         return compileGraph(graph, [lowered.program], options, name=settings.name, mode="cost", assumptions=assumptions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from pypoplar.poptorch.executor.common_rounding import rounded_alike
 from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
+from pypoplar.poptorch.update.accumulation import PartOf
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.types import FLOAT, HALF
@@ -31,8 +32,10 @@ class Update(Protocol):
 
     ahead: Sequence  # of the batches of a step, once it is built
 
-    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
-        """What comes behind so many batches; what each of them does is extended by sums of gradients."""
+    def build(
+        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+    ) -> Sequence:
+        """What comes behind so many batches; what each of them does, or parts of it, is extended by sums of gradients."""
         ...
 
 
@@ -71,6 +74,7 @@ class StepProgram:
     outputs: list[ModelOutput] = field(factory=list)
     anchors: dict[str, ModelOutput] = field(factory=dict)
     _copies: list[OutputCopy] = field(factory=list)
+    overlaps: ClassVar[bool] = False  # whether stages work on different batches at the same time
 
     def build(self) -> Sequence:
         """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
@@ -85,11 +89,25 @@ class StepProgram:
         for anchor in settings.anchors:
             node = tensor_named(named, anchor.tensor)
             self.anchors[anchor.name] = self._output(f"anchor/{anchor.name}", node, anchor.mode, anchor.period)
+        return Sequence([settings.prologue(lowered.graph), self._program(before)])
+
+    @property
+    def loops(self) -> CallLoops:
+        """The loops of the call."""
+        return call_loops(self.settings)
+
+    def _program(self, before: Sequence) -> Sequence:
+        """The program but for what it sets; `before` brings a batch from the host."""
+        lowered = self.lowered
         batch = Sequence([before, self._next_seed(), lowered.program, self._buffer_updates()])
         behind = Sequence() if self.update is None else self._updates(batch)
-        if self.update is not None and settings.stochastic_rounding:
+        if self.update is not None and self.settings.stochastic_rounding:
             behind = rounded_alike(lowered.graph, behind)
-        return Sequence([settings.prologue(lowered.graph), self._looped(batch, behind)])
+        return self._looped(batch, behind)
+
+    def _parts(self) -> PartOf | None:
+        """Which part of a batch makes the gradient of a parameter; None where it is one."""
+        return None
 
     def _input_copies(self) -> Sequence:
         lowered, prog = self.lowered, Sequence()
@@ -141,32 +159,34 @@ class StepProgram:
             TrainedParameter(name, lowered.tensor(known[name]), lowered.tensor(node))
             for name, node in lowered.joint.gradients.items()
         ]
-        return self.update.build(trained, batch, self.settings.batches.accumulated)
+        return self.update.build(trained, batch, self.settings.batches.accumulated, self._parts())
 
     def _looped(self, batch: Sequence, behind: Sequence) -> Sequence:
         """The loops of a call; results are copied where their output mode says."""
-        loops = call_loops(self.settings)
-        batch = Sequence([batch, _copied(self._of(OutputMode.All))])
+        loops = self.loops
+        batch = Sequence([batch, copied(self._of(OutputMode.All))])
         sums = self._sums(batch)
         ahead = Sequence() if self.update is None else self.update.ahead
         step = Sequence([ahead, Repeat(loops.accumulated, batch) if loops.accumulated > 1 else batch, behind])
         every = self._of(OutputMode.EveryN)
         if loops.period > 1 or every:
-            step = Sequence([Repeat(loops.period, step) if loops.period > 1 else step, _copied(every)])
-        return Sequence([Repeat(loops.times, step) if loops.times > 1 else step, _copied(self._of(OutputMode.Final)), sums])
+            step = Sequence([Repeat(loops.period, step) if loops.period > 1 else step, copied(every)])
+        return Sequence([Repeat(loops.times, step) if loops.times > 1 else step, copied(self._of(OutputMode.Final)), sums])
 
     def _of(self, mode: OutputMode) -> list[OutputCopy]:
         return [copy for copy in self._copies if copy.mode is mode]
 
     def _sums(self, batch: Sequence) -> Sequence:
         """Let `batch` add up outputs; gives the copies of the sums, which start at 0 for the next call."""
+        return Sequence([self._summed(copy, batch) for copy in self._of(OutputMode.Sum)])
+
+    def _summed(self, copy: OutputCopy, batch: Sequence) -> Sequence:
         graph, out = self.lowered.graph, Sequence()
-        for copy in self._of(OutputMode.Sum):
-            total = graph.clone(copy.tensor, f"{copy.name}/sum")
-            popops.addInPlace(graph, total, copy.tensor, batch, copy.name)
-            graph.setInitialValue(total, np.zeros(total.shape(), total.elementType().dtype))
-            out.add(Copy(total, copy.stream, name=copy.name))
-            popops.zero(graph, total, out, copy.name)
+        total = graph.clone(copy.tensor, f"{copy.name}/sum")
+        popops.addInPlace(graph, total, copy.tensor, batch, copy.name)
+        graph.setInitialValue(total, np.zeros(total.shape(), total.elementType().dtype))
+        out.add(Copy(total, copy.stream, name=copy.name))
+        popops.zero(graph, total, out, copy.name)
         return out
 
     def _output(self, name: str, node: Any, mode: OutputMode, period: int) -> ModelOutput:
@@ -201,7 +221,8 @@ class StepProgram:
         return poputil.duplicate(lowered.graph, tensor, lowered.program, f"{name}/forward")
 
 
-def _copied(copies: list[OutputCopy]) -> Sequence:
+def copied(copies: list[OutputCopy]) -> Sequence:
+    """The copies of tensors to the host."""
     return Sequence([Copy(copy.tensor, copy.stream, name=copy.name) for copy in copies])
 
 

@@ -296,10 +296,15 @@ class EntryContext:
         return self._walk.drawings
 
     def random_seed(self) -> Tensor:
-        """The seed of all random operations of the step."""
-        if self._model.seed is None:
-            self._model.seed = self.place([2], UNSIGNED_INT, "seed")
-        return self._model.seed
+        """The seed of all random operations of the step; where stages overlap, of those of the operation's IPU."""
+        model = self._model
+        if model.seed is None:
+            model.seed = self.place([2], UNSIGNED_INT, "seed")
+        if model.seeds is None:
+            return model.seed
+        if self.ipu not in model.seeds:
+            model.seeds[self.ipu] = self.place([2], UNSIGNED_INT, f"seed/ipu{self.ipu}")
+        return model.seeds[self.ipu]
 
     # values of nodes, which walks ask for
 

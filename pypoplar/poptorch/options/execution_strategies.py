@@ -193,7 +193,11 @@ def _stages(call: str, arguments: Sequence[object]) -> list[Stage]:
 
 @public
 class PipelinedExecution(ExecutionStrategy):
-    """Stages that work on successive micro-batches at the same time; their overlap is not modelled.
+    """Stages that work on successive micro-batches at the same time.
+
+    A pipeline fills, goes round, and empties: with s equal stages m micro-batches take m + s - 1 turns of a stage. Values that a
+    later cycle needs are kept in stashes. Results are those of `ShardedExecution`, to the bit. Where stages cannot overlap, they
+    run in turn, and a warning says why.
 
     Parameters
     ----------

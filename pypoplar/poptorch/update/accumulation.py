@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from enum import Enum
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 
 from pypoplar import popops
 from pypoplar.graph.graph import Graph
@@ -24,6 +26,27 @@ class GradientReduction(Enum):
     MEAN_AND_LOSS = "their sum, which the update divides by the number of a replica's; of replicas the loss is divided before"
 
 
+@frozen(eq=False)
+class BatchPart:
+    """A part of what each batch does, on one IPU: its program, which is extended, and the IPU."""
+
+    program: Sequence
+    ipu: int
+
+
+PartOf = Callable[[str], BatchPart]
+"""In which part of a batch the gradient of a parameter is made, by its name."""
+
+
+@frozen(eq=False)
+class Portion:
+    """Elements of a bundle of parameters whose gradients are made in one part of a batch."""
+
+    begin: int
+    end: int
+    part: BatchPart
+
+
 @define(eq=False)
 class Accumulation:
     """Adds up gradients behind each of so many batches, on each replica. `total` says in which tensor."""
@@ -32,8 +55,10 @@ class Accumulation:
     batches: int
     reduction: GradientReduction
     batch: Sequence  # what each batch does, extended
+    part_of: PartOf | None = None  # where a batch has parts, which are extended in its place
     zero: Sequence = field(factory=Sequence)  # what comes behind the update
-    counted: tuple[Tensor, Tensor] | None = None  # what the running mean and a new gradient are multiplied by
+    counted: dict[int, tuple[Tensor, Tensor]] = field(factory=dict)
+    """What the running mean and a new gradient are multiplied by, by the identity of the program that says so."""
 
     @property
     def divisor(self) -> float:
@@ -45,35 +70,57 @@ class Accumulation:
                 return float(self.batches)
         return 1.0
 
-    def total(self, gradient: Tensor, like: Tensor, type: ElementType, name: str) -> Tensor:
-        """The sum, or the mean so far, of a gradient; of one batch the gradient itself."""
+    def portions(self, parameters: SequenceOf[tuple[str, int]]) -> list[Portion]:
+        """Those of a bundle of parameters, each with its number of elements."""
+        if self.part_of is None:
+            return [Portion(0, sum(elements for _, elements in parameters), BatchPart(self.batch, 0))]
+        portions: list[Portion] = []
+        begin = 0
+        for parameter, elements in parameters:
+            part = self.part_of(parameter)
+            first = portions.pop().begin if portions and portions[-1].part.program is part.program else begin
+            begin += elements
+            portions.append(Portion(first, begin, part))
+        return portions
+
+    def total(
+        self, gradient: Tensor, like: Tensor, type: ElementType, parameters: SequenceOf[tuple[str, int]], name: str
+    ) -> Tensor:
+        """The sum, or the mean so far, of a bundle's gradient; of one batch the gradient itself."""
         if self.batches == 1:
             return gradient
         total = self.graph.clone(type, like, f"{name}/accumulated")
         self.graph.setInitialValue(total, np.zeros(total.shape(), type.dtype))
-        if self.reduction is GradientReduction.RUNNING_MEAN:
-            kept, new = self.counted = self.counted or self._count()
-            popops.scaledAddTo(self.graph, total, kept, gradient, new, self.batch, f"{name}/accumulate")
-        else:
-            popops.scaledAddTo(self.graph, total, gradient, 1.0, self.batch, f"{name}/accumulate")
+        for portion in self.portions(parameters):
+            own, added = (one.slice(portion.begin, portion.end) for one in (total, gradient))
+            if self.reduction is GradientReduction.RUNNING_MEAN:
+                kept, new = self._count(portion.part)
+                popops.scaledAddTo(self.graph, own, kept, added, new, portion.part.program, f"{name}/accumulate")
+            else:
+                popops.scaledAddTo(self.graph, own, added, 1.0, portion.part.program, f"{name}/accumulate")
         popops.zero(self.graph, total, self.zero, f"{name}/accumulate")
         return total
 
-    def _count(self) -> tuple[Tensor, Tensor]:
+    def _count(self, part: BatchPart) -> tuple[Tensor, Tensor]:
         """How much the batch that has run counts in the mean of those so far, after how much those before it count."""
-        count, kept, new = (self._scalar(name) for name in ("count", "kept", "new"))
+        if id(part.program) not in self.counted:
+            self.counted[id(part.program)] = self._counting(part)
+        return self.counted[id(part.program)]
+
+    def _counting(self, part: BatchPart) -> tuple[Tensor, Tensor]:
+        count, kept, new = (self._scalar(name, part.ipu) for name in ("count", "kept", "new"))
         update = ElementUpdate(self.graph, [count, kept, new])
         before = update.leaf(count)
         batches = before + 1.0
         update.replace(count, batches)
         update.replace(kept, before / batches)
         update.replace(new, 1.0 / batches)
-        update.add_to(self.batch, "optimizer/accumulate")
+        update.add_to(part.program, "optimizer/accumulate")
         popops.zero(self.graph, count, self.zero, "optimizer/accumulate")
         return kept, new
 
-    def _scalar(self, name: str) -> Tensor:
+    def _scalar(self, name: str, ipu: int) -> Tensor:
         tensor = self.graph.addVariable(FLOAT, [], f"optimizer/accumulated/{name}")
-        self.graph.setTileMapping(tensor, 0)
+        self.graph.setTileMapping(tensor, ipu * self.graph.getTarget().getTilesPerIPU())
         self.graph.setInitialValue(tensor, np.float32(0))
         return tensor

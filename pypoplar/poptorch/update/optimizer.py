@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from pypoplar import popops
+from pypoplar import popops, poputil
 from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Max, Sqrt
-from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction
+from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction, PartOf
 from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate
@@ -74,11 +74,16 @@ class DeviceOptimizer:
             return self.settings[0].derived("loss_gradient", DerivedNumber("loss_gradient", (replicas,)), "loss_scaling")
         return self.settings[0].number("loss_scaling")
 
-    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
-        """Extend what each batch does by sums of gradients; the result comes behind so many batches."""
+    def build(
+        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+    ) -> Sequence:
+        """Extend what each batch does by sums of gradients; the result comes behind so many batches.
+
+        `part_of` says of parameters by name which part of the batch is extended, where it has several.
+        """
         combined = [settings.compiled.kind == "SGD" and is_combined(settings.compiled, accumulated) for settings in self.settings]
         reduction = GradientReduction.MEAN if any(combined) and self.reduction is GradientReduction.RUNNING_MEAN else self.reduction
-        sums = Accumulation(self.graph, accumulated, reduction, batch)
+        sums = Accumulation(self.graph, accumulated, reduction, batch, part_of)
         steps = [
             self._combined_step(group, parameters, sums) if combined[group] else self._step(group, parameters, sums)
             for group, parameters in self._alike(trained)
@@ -107,7 +112,7 @@ class DeviceOptimizer:
         compiled = self.settings[group].compiled
         kinds = descent_states(compiled, FLOAT, combined=False) if self.kind == "SGD" else STATES[self.kind](compiled)
         step = self._bundle(group, parameters, kinds, sums)
-        step.gradient = sums.total(step.gradient, step.weight, self.accumulator, step.name)
+        step.gradient = sums.total(step.gradient, step.weight, self.accumulator, step.sizes, step.name)
         return step
 
     def _combined_step(self, group: int, parameters: list[TrainedParameter], sums: Accumulation) -> ParameterStep:
@@ -119,8 +124,17 @@ class DeviceOptimizer:
         (velocity,) = step.states.values()
         share_velocity(self.graph, velocity, self.ahead, f"{step.name}/replicas")
         scale = combined_scale(self.settings[group], sums.divisor)
-        popops.scaledAddTo(self.graph, velocity, step.gradient, scale, sums.batch, f"{step.name}/accumulate")
+        name = f"{step.name}/accumulate"
+        for portion in sums.portions(step.sizes):
+            own, added = (one.slice(portion.begin, portion.end) for one in (velocity, step.gradient))
+            popops.scaledAddTo(self.graph, own, added, self._near(scale, portion.part.ipu, name), portion.part.program, name)
         return step
+
+    def _near(self, number: float | Tensor, ipu: int, name: str) -> float | Tensor:
+        """A number that the host writes to the first IPU, on another one."""
+        if ipu == 0 or not isinstance(number, Tensor):
+            return number
+        return poputil.copyToIpu(self.graph, number, self.ahead, ipu, f"{name}/fromIpu")
 
     def _bundle(self, group: int, parameters: list[TrainedParameter], kinds: list[StateKind], sums: Accumulation) -> ParameterStep:
         """A step of parameters, with new states."""

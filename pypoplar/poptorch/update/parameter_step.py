@@ -53,6 +53,11 @@ class ParameterStep:
         self.update = ElementUpdate(self.graph, [self.weight, *self.states.values()])
 
     @property
+    def sizes(self) -> list[tuple[str, int]]:
+        """The parameters by name, each with its number of elements."""
+        return [(one.name, one.weight.numElements()) for one in self.parameters]
+
+    @property
     def name(self) -> str:
         """The name of what is made for the parameters."""
         first = self.parameters[0].name.replace(".", "/")

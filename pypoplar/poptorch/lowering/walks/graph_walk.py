@@ -62,6 +62,7 @@ class GraphWalk(WalkValues):
             if node.target in self.ENDS:
                 return position
             course.tell(position)
+            self.comes_to(node)
             if node.target in BODIES:
                 position = BODIES[node.target](self, course, position)
                 continue
@@ -71,6 +72,9 @@ class GraphWalk(WalkValues):
             position += lowered or 1
         self.ended()
         return position
+
+    def comes_to(self, node: fx.Node) -> None:
+        """Called before an operation of the graph is lowered, alone or with others."""
 
     def ended(self) -> None:
         """Called behind the last operation of the graph."""

@@ -20,6 +20,7 @@ from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.program import Sequence
 
 Outline = Callable[[GraphWalk, list[fx.Node]], Several]
+WalkOf = Callable[[WalkValues], "ModelWalk"]
 
 
 @frozen(eq=False)
@@ -52,6 +53,16 @@ class LoweredGraph:
 class ModelWalk(GraphWalk):
     """The walk through the whole graph."""
 
+    @classmethod
+    def beginning(cls, start: WalkValues) -> ModelWalk:
+        """One that begins with some values."""
+        return cls(start.model, start.program, start.values, start.ipus, start.copies)
+
+    def lowered(self, end: EndContext) -> LoweredGraph:
+        """What the walk has made, at its end."""
+        model = self.model
+        return LoweredGraph(model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed, end)
+
 
 def lower_graph(
     graph: Graph,
@@ -64,20 +75,20 @@ def lower_graph(
     ranges: Mapping[fx.Node, tuple[int, int]] | None = None,
     progress: Progress | None = None,
     outline: Outline | None = None,
+    walk_of: WalkOf | None = None,
 ) -> LoweredGraph:
     """Lower all operations of a joint graph; `UnsupportedOperation` tells all that have no entry before anything is added.
 
     `training` says whether dropout drops, `options` are those of plans; `stable_norms` lets norms sum the squares of differences
     from the mean. The gradient of the loss by itself is `loss_gradient`, a number or FLOAT []. `ranges` are those of integers
     that the host checks, `progress` is called before each operation. What `outline` makes of the operations lowers several of
-    them itself, see `Course`.
+    them itself, see `Course`. `walk_of` makes a walk of another kind, which begins with some values.
     """
     model = ModelState(graph, joint, training, options or PlanOptions(), stable_norms, loss_gradient, dict(ranges or {}))
     start = WalkValues.of_inputs(model)
-    walk = ModelWalk(model, start.program, start.values, start.ipus, start.copies)
+    walk = (walk_of or ModelWalk.beginning)(start)
     check_supported(joint, joint.loss_gradient if isinstance(loss_gradient, Tensor) else None)
     operations = [node for node in joint.graph.nodes if node.op == "call_function"]
     several = None if outline is None else outline(walk, operations)
     walk.through(Course(operations, progress, several), 0)
-    end = EndContext(walk, model.last)
-    return LoweredGraph(joint, graph, walk.program, model.variables, model.host_functions, model.seed, end)
+    return walk.lowered(EndContext(walk, model.last))

@@ -39,6 +39,7 @@ class ModelState:
     variables: dict[fx.Node, InputVariable] = Factory(lambda self: _variables(self.joint), takes_self=True)
     first_gradient: fx.Node | None = Factory(lambda self: self.joint.loss_gradient, takes_self=True)
     seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
+    seeds: dict[int, Tensor] | None = None  # where stages overlap: of the random operations of each IPU
     host_functions: dict[str, Callable[..., None]] = field(factory=dict)  # by handle
     last: fx.Node = Factory(lambda self: next(iter(self.joint.graph.nodes)), takes_self=True)  # that was lowered
     views_of_values: set[fx.Node] = field(factory=set)  # operations that have added nothing to a program

@@ -1,0 +1,106 @@
+"""What each of several programs does to the variables of a graph: what it finds in them, and what it leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.compiler.check.connected_regions import Regions, collect_regions
+from pypoplar.compiler.control.operation_tree import Access, Block, Choice, Group, Invoke, Line, Loop, OperationTree
+from pypoplar.compiler.control.program_walk import operation_tree
+from pypoplar.compiler.control.stackless import answer
+from pypoplar.compiler.control.usage import find_usage
+from pypoplar.compiler.liveness.atoms import KINDS, READ, Atoms, find_atoms
+from pypoplar.compiler.liveness.liveness import AtomFlow, full_edges
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.graph import Graph
+from pypoplar.program.base import Program
+
+
+@frozen(eq=False)
+class AtomEffects:
+    """What programs, a row each, do to atoms, a column each. See `pypoplar.compiler.liveness.atoms`."""
+
+    variable: Int64s  # of each atom
+    finds: Bools  # [programs, atoms]: what was there before may be read
+    defines: Bools  # [programs, atoms]: written whatever happens
+    writes: Bools  # [programs, atoms]: may be written
+
+
+@frozen(eq=False)
+class BlockEffects:
+    """What programs do to a graph.
+
+    By `surely` an Output that a vertex may leave in part is found as well, by `probably` it is written in full.
+    """
+
+    frozen: FrozenGraph
+    regions: Regions
+    surely: AtomEffects
+    probably: AtomEffects
+    accesses: tuple[tuple[Access, ...], ...]  # of each program, with those of functions that it calls
+
+
+def block_effects(graph: Graph, programs: Sequence[Program]) -> BlockEffects:
+    """What programs of a graph do. Constants are nothing that they do something to."""
+    frozen = graph.freeze()
+    workers = graph.replicas().tiles.target.getNumWorkerContexts()
+    tree = operation_tree(programs, graph)
+    usage = find_usage(tree, [])
+    regions = collect_regions(frozen, usage.compute_sets)
+    constant = np.zeros(len(frozen.variables.names), bool)
+    constant[list(frozen.variables.constants)] = True
+    full = full_edges(frozen, workers, regions)
+    surely, probably = (
+        _effects(tree, find_atoms(frozen, tree.accesses, regions, of, constant), len(constant)) for of in (full, np.ones_like(full))
+    )
+    accesses = tuple(tuple(_accesses(tree, block)) for block in tree.programs())
+    return BlockEffects(frozen, regions, surely, probably, accesses)
+
+
+def _effects(tree: OperationTree, atoms: Atoms, variables: int) -> AtomEffects:
+    flow, blocks = AtomFlow(tree, atoms, variables), tree.programs()
+    summaries = [answer(flow.summary(block.line)) for block in blocks]
+    writes = np.zeros((len(blocks), len(atoms.variable)), bool)
+    for row, block in zip(writes, blocks, strict=True):
+        for one in _with_called(tree, block):
+            events = slice(int(flow.first[one.begin]), int(flow.first[one.end]))
+            row[flow.atom[events][flow.kind[events] % KINDS != READ]] = True
+    finds, defines = (np.array([getattr(one, name) for one in summaries], bool) for name in ("use", "define"))
+    shape = writes.shape
+    return AtomEffects(atoms.variable, finds.reshape(shape), defines.reshape(shape), writes)
+
+
+def _accesses(tree: OperationTree, block: Block) -> Iterator[Access]:
+    """What happens in a block and in the functions that it calls."""
+    for one in _with_called(tree, block):
+        for position in range(one.begin, one.end):
+            if position in tree.access_at:
+                yield tree.accesses[tree.access_at[position]]
+
+
+def _with_called(tree: OperationTree, block: Block) -> list[Block]:
+    """A block and the functions that it calls, each once."""
+    found = {block.name: block}
+    unseen = [block]
+    while unseen:
+        for call in _calls(unseen.pop().line):
+            called = tree.function(call.function)
+            if called.name not in found:
+                found[called.name] = called
+                unseen.append(called)
+    return list(found.values())
+
+
+def _calls(line: Line) -> Iterator[Invoke]:
+    lines = [line]
+    while lines:
+        for operation in lines.pop().operations:
+            match operation:
+                case Invoke():
+                    yield operation
+                case Group() | Loop() | Choice():
+                    lines += operation.parts

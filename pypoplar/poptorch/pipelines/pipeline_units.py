@@ -1,0 +1,230 @@
+"""What a cycle of a pipeline consists of: what comes from other IPUs and the host, segments, and results that go to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
+from enum import IntEnum
+from typing import TypeGuard
+
+import numpy as np
+from attrs import define, frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.compiler.liveness.block_effects import BlockEffects, block_effects
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.capture import Pass
+from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
+from pypoplar.program import Copy, Sequence
+from pypoplar.program.base import Program
+
+
+class UnitKind(IntEnum):
+    """The parts of a cycle, in their order."""
+
+    ARRIVAL = 0  # a copy from another IPU
+    HOST = 1  # a copy from the host
+    SEGMENT = 2
+    RESULT = 3  # a copy to the host
+
+
+@define(eq=False)
+class CycleUnit:
+    """A part of a cycle: what it does for the micro-batch that has come to it, `offset` cycles after that began."""
+
+    kind: UnitKind
+    name: str
+    offset: int
+    programs: list[Program]
+    segment: Segment | None = None  # that it is, or, of an arrival, that reads it first
+    period: int = 1  # of a result: of how many micro-batches the last one's
+
+    def is_active(self, cycle: int, batches: int) -> bool:
+        """Whether a micro-batch has come to it in a cycle."""
+        return 0 <= cycle - self.offset < batches and (cycle - self.offset + 1) % self.period == 0
+
+
+@frozen(eq=False)
+class SentResult:
+    """A copy to the host of what a segment makes: of each micro-batch, or of the last one of a period."""
+
+    segment: Segment
+    copy: Copy
+    period: int = 1
+
+
+@frozen(eq=False)
+class CycleParts:
+    """The units of a cycle in its order, what they do to variables, and copies from other IPUs that are made once a step."""
+
+    units: tuple[CycleUnit, ...]
+    effects: BlockEffects  # a row for each unit
+    once: tuple[Copy, ...]
+    ipus: IpusOfElements
+
+
+def cycle_parts(
+    graph: Graph, programs: dict[Segment, Sequence], inputs: Iterable[Copy], results: Iterable[SentResult]
+) -> CycleParts:
+    """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap."""
+    ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
+    last = max(one.stage for one in programs)
+    for segment, program in programs.items():
+        own = CycleUnit(UnitKind.SEGMENT, segment.name, segment.offset, [], segment)
+        for step in _flat(program):
+            if _is_between_tensors(step) and ipus.of_tensor(step.source) != ipus.of_tensor(step.destination):
+                arrivals.append(CycleUnit(UnitKind.ARRIVAL, step.name, segment.offset, [step], segment))
+            else:
+                own.programs.append(step)
+        segments.append(own)
+    hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
+    sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
+    units = [*arrivals, *hosts, *segments, *sent]
+    effects = block_effects(graph, [Sequence(unit.programs) for unit in units])
+    _check_ipus(units, effects, ipus)
+    touch = _Touches.of(effects, units)
+    for host in hosts:
+        host.offset = min((one.offset for one in (*segments, *sent) if touch.finds(one, touch.written[host])), default=0)
+    once = [arrival for arrival in arrivals if not _set_offset(arrival, [*segments, *hosts], arrivals, touch)]
+    kept = sorted((unit for unit in units if unit not in once), key=lambda unit: _position(unit, last))
+    copies = tuple(copy for unit in once for copy in unit.programs if isinstance(copy, Copy))
+    return CycleParts(tuple(kept), _rows(effects, [units.index(unit) for unit in kept]), copies, ipus)
+
+
+def _flat(program: Program) -> Iterable[Program]:
+    """The steps of a program, without the sequences that have no name."""
+    if isinstance(program, Sequence) and not program.name:
+        for one in program.programs:
+            yield from _flat(one)
+    else:
+        yield program
+
+
+def _is_between_tensors(step: Program) -> TypeGuard[_TensorCopy]:
+    return type(step) is Copy and isinstance(step.source, Tensor) and isinstance(step.destination, Tensor)
+
+
+class _TensorCopy(Copy):
+    """A copy between tensors, for types."""
+
+    source: Tensor
+    destination: Tensor
+
+
+def _position(unit: CycleUnit, last: int) -> tuple[int, int]:
+    """Where in a cycle a unit comes. Of an IPU's segments those backward come first, so that what the ones forward give stays."""
+    segment = unit.segment
+    if unit.kind is not UnitKind.SEGMENT or segment is None:
+        return unit.kind, 0
+    if segment.stage == last:
+        return unit.kind, last + (segment.direction is Pass.BACKWARD)
+    return unit.kind, segment.stage if segment.direction is Pass.BACKWARD else 2 * last + 1 - segment.stage
+
+
+def _set_offset(arrival: CycleUnit, makers: SequenceOf[CycleUnit], arrivals: SequenceOf[CycleUnit], touch: _Touches) -> bool:
+    """Let a copy from another IPU come a cycle after what it copies is made; False if no micro-batch changes that."""
+    own = arrival.segment
+    assert own is not None
+    read = touch.found[arrival]
+    if any(touch.written[other] & read for other in arrivals):
+        raise NotPipelined(f"{arrival.name} is copied on from an IPU to a third one")
+    before = [one for one in makers if one.segment is None or one.segment.rank < own.rank]
+    made = [one.offset for one in before if touch.written[one] & read]
+    if not made:
+        if any(touch.written[one] & read for one in makers):
+            raise NotPipelined(f"{arrival.name} reads what a later stage gives")
+        return False
+    arrival.offset = max(made) + 1
+    if arrival.offset > own.offset:
+        raise NotPipelined(f"{arrival.name} is needed before it comes from another IPU")
+    return True
+
+
+@frozen(eq=False)
+class _Touches:
+    """The numbers of variables that each unit finds something in, and writes."""
+
+    found: dict[CycleUnit, set[int]]
+    written: dict[CycleUnit, set[int]]
+
+    @classmethod
+    def of(cls, effects: BlockEffects, units: SequenceOf[CycleUnit]) -> _Touches:
+        atoms = effects.surely
+        found, written = (
+            {unit: set(atoms.variable[row].tolist()) for unit, row in zip(units, rows, strict=True)}
+            for rows in (atoms.finds, atoms.writes)
+        )
+        return cls(found, written)
+
+    def finds(self, unit: CycleUnit, variables: set[int]) -> bool:
+        """Whether it finds something in one of these."""
+        return not self.found[unit].isdisjoint(variables)
+
+
+def _rows(effects: BlockEffects, rows: list[int]) -> BlockEffects:
+    """The effects of some of the programs, in another order."""
+    surely, probably = (
+        type(atoms)(atoms.variable, atoms.finds[rows], atoms.defines[rows], atoms.writes[rows])
+        for atoms in (effects.surely, effects.probably)
+    )
+    return BlockEffects(effects.frozen, effects.regions, surely, probably, tuple(effects.accesses[row] for row in rows))
+
+
+@frozen(eq=False)
+class IpusOfElements:
+    """On which IPU elements lie."""
+
+    begin: Int64s  # element ids of stretches, sorted
+    ipu: Int64s
+
+    @staticmethod
+    def of(graph: Graph) -> IpusOfElements:
+        """Those of all elements that a graph has now."""
+        mapping = graph.freeze().mapping
+        tiles = graph.replicas().tiles.target.getTilesPerIPU()
+        return IpusOfElements(mapping.begin.astype(np.int64), mapping.tile.astype(np.int64) // tiles)
+
+    def of_tensor(self, tensor: Tensor) -> set[int]:
+        """The IPUs of a tensor."""
+        runs = tensor.runs()
+        some = runs.count > 0
+        start, steps = runs.start[some], (runs.count[some] - 1) * runs.step[some]
+        return self.between(np.minimum(start, start + steps), np.maximum(start, start + steps))
+
+    def between(self, first: Int64s, last: Int64s) -> set[int]:
+        """The IPUs of the elements from each first to each last one."""
+        begin, end = (np.maximum(np.searchsorted(self.begin, ends, "right") - 1, 0) for ends in (first, last))
+        if not len(begin) or not len(self.begin):
+            return set()
+        found = set(self.ipu[begin].tolist()) | set(self.ipu[end].tolist())
+        for low, high in zip(begin[end > begin + 1].tolist(), end[end > begin + 1].tolist(), strict=True):
+            found |= set(self.ipu[low:high].tolist())
+        return found
+
+
+def _check_ipus(units: SequenceOf[CycleUnit], effects: BlockEffects, ipus: IpusOfElements) -> None:
+    """`NotPipelined` if what a segment does itself takes two IPUs, which would wait for each other in the midst of it."""
+    regions, frozen = effects.regions, effects.frozen
+    of_strands = frozen.vertices.compute_set[regions.vertex][regions.strands.owner]
+    order = np.argsort(of_strands, kind="stable")
+    sets = of_strands[order]
+    for unit, accesses in zip(units, effects.accesses, strict=True):
+        if unit.kind is not UnitKind.SEGMENT or unit.segment is None:
+            continue
+        for access in accesses:
+            found = set[int]()
+            for tensor in (*access.reads, *access.writes):
+                found |= ipus.of_tensor(tensor)
+            name = "a copy"
+            if access.compute_set >= 0:
+                low, high = np.searchsorted(sets, [access.compute_set, access.compute_set + 1])
+                own = order[low:high]
+                begin = regions.strands.begin[own]
+                found |= ipus.between(begin, begin + regions.strands.length[own] - 1)
+                name = frozen.compute_sets[access.compute_set]
+            elif access.reads or access.writes:
+                name = (access.writes or access.reads)[0].getDebugStr()
+            if not found <= {unit.segment.ipu}:
+                others = ", ".join(f"IPU {ipu}" for ipu in sorted(found - {unit.segment.ipu}))
+                raise NotPipelined(f"{name} of {unit.name}, on IPU {unit.segment.ipu}, has a part on {others}")

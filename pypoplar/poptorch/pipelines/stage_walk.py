@@ -1,0 +1,96 @@
+"""The walk through a model whose stages overlap: what an operation becomes is added to the program of its segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, field, frozen
+from torch import fx
+
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.lowering.entry_context import Create, EndContext, EntryContext
+from pypoplar.poptorch.lowering.values import Pending
+from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph, ModelWalk
+from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
+from pypoplar.poptorch.pipelines.stage_segments import Segment, StageSegments
+from pypoplar.program import Sequence
+
+
+class StageContext(EntryContext):
+    """An operation of a stage. What waits to be computed on another IPU is computed there, in its own segment."""
+
+    def tensor(self, node: fx.Node, create: Create | None = None) -> Tensor:
+        """The tensor of a node, see `Operand.placed`."""
+        walk = self._walk
+        if isinstance(walk.values[node], Pending) and walk.ipus[node] != self.ipu and isinstance(walk, StageWalk):
+            walk.compute(node)
+        return super().tensor(node, create)
+
+
+@define(eq=False)
+class StageWalk(ModelWalk):
+    """The walk through a graph in segments, each with a program of its own."""
+
+    segments: StageSegments = field(kw_only=True)
+    programs: dict[Segment, Sequence] = field(kw_only=True)
+
+    @staticmethod
+    def through_segments(segments: StageSegments) -> Callable[[WalkValues], ModelWalk]:
+        """What makes a walk with these segments."""
+
+        def begin(start: WalkValues) -> ModelWalk:
+            programs = {one: Sequence() for one in segments.segments}
+            start.model.seeds = {}
+            first = programs[segments.segments[0]]
+            return StageWalk(start.model, first, start.values, start.ipus, start.copies, segments=segments, programs=programs)
+
+        return begin
+
+    def comes_to(self, node: fx.Node) -> None:
+        """Let what follows be of the segment of an operation."""
+        self.program = self.programs[self.segments.of[node]]
+
+    def context(self, node: fx.Node) -> EntryContext:
+        """What the entry of an operation is given."""
+        return StageContext(self, node)
+
+    def compute(self, node: fx.Node) -> None:
+        """Compute an expression that waits, in its own segment."""
+        program = self.program
+        self.comes_to(node)
+        self.values[node] = self.context(node).compute(self.values[node])
+        self.program = program
+
+    def compute_pending(self) -> None:
+        """Compute all expressions that wait, each for itself and in its own segment."""
+        for node in [one for one, value in self.values.items() if isinstance(value, Pending)]:
+            self.compute(node)
+
+    def lowered(self, end: EndContext) -> LoweredGraph:
+        """What the walk has made, at its end."""
+        model = self.model
+        common = (model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed)
+        return StagedGraph(*common, end, walk=self)
+
+
+@frozen(eq=False)
+class StagedGraph(LoweredGraph):
+    """A graph that has been lowered by segments."""
+
+    walk: StageWalk = field(kw_only=True)
+
+    @property
+    def segments(self) -> StageSegments:
+        """Which operations each segment has."""
+        return self.walk.segments
+
+    @property
+    def programs(self) -> dict[Segment, Sequence]:
+        """The programs of the segments, which may be extended."""
+        return self.walk.programs
+
+    def tensor(self, node: fx.Node) -> Tensor:
+        """The tensor of a node; what has to be computed for it is of the node's segment."""
+        if node in self.walk.segments.of:
+            self.walk.comes_to(node)
+        return super().tensor(node)

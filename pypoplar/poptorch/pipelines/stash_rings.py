@@ -1,0 +1,122 @@
+"""Stashes on the device: as many places for a tensor as micro-batches are on their way, taken in turn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar import popops
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.popops.expr import Const, Equal, PlaceHolder, Select
+from pypoplar.poptorch.pipelines.pipeline_units import CycleParts
+from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
+from pypoplar.poptorch.pipelines.stash_plan import Stashed, lag
+from pypoplar.program import Copy, Sequence
+from pypoplar.types import UNSIGNED_INT, ElementType
+
+
+@frozen(eq=False)
+class StashPrograms:
+    """What rings add to a step: by unit, by number, what comes before and behind it; and what begins a step, and each cycle."""
+
+    restores: dict[int, Sequence]
+    saves: dict[int, Sequence]
+    begin: Sequence
+    advance: Sequence
+
+
+@frozen
+class _Ring:
+    """Variables that one unit saves and the same units restore: on an IPU, of one type."""
+
+    maker: int
+    lags: tuple[tuple[int, int], ...]  # by unit: for how many cycles it is kept
+    ipu: int
+    type: ElementType
+
+    @property
+    def depth(self) -> int:
+        """How many places it has: in the cycle in which one is read, another one is written."""
+        return max(cycles for _, cycles in self.lags) + 1
+
+
+def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashPrograms:
+    """Add rings for all that is put aside, each of as many places as cycles lie between, and one."""
+    together: dict[_Ring, list[Tensor]] = defaultdict(list)
+    for one in stashed:
+        tensor = graph.variable_numbered(one.variable)
+        ipus = parts.ipus.of_tensor(tensor)
+        if len(ipus) != 1:
+            raise NotPipelined(f"{tensor.getDebugStr()} lies on several IPUs")
+        lags = tuple((unit, lag(one, unit, parts.units)) for unit in one.restored_by)
+        together[_Ring(one.maker, lags, ipus.pop(), tensor.elementType())].append(tensor)
+    counters: dict[int, _Counter] = {}
+    for ipu in {ring.ipu for ring in together}:
+        counters[ipu] = _Counter.of(graph, ipu, [ring for ring in together if ring.ipu == ipu])
+    restores: dict[int, Sequence] = defaultdict(Sequence)
+    saves: dict[int, Sequence] = defaultdict(Sequence)
+    for ring, tensors in together.items():
+        counter, depth, name = counters[ring.ipu], ring.depth, f"{parts.units[ring.maker].name}/stash"
+        value = concat([tensor.flatten() for tensor in tensors]).expand([0])
+        places = concat([_places(graph, tensor, name, depth) for tensor in tensors], 1)
+        popops.dynamicUpdate(graph, places, value, counter.at(depth, 0), [0], [1], saves[ring.maker], f"{name}/save")
+        for unit, cycles in ring.lags:
+            at = counter.at(depth, cycles)
+            popops.dynamicSliceWithOutput(graph, value, places, at, [0], [1], restores[unit], f"{name}/restore")
+    begin, advance = Sequence(), Sequence()
+    for counter in counters.values():
+        counter.add_to(begin, advance)
+    return StashPrograms(dict(restores), dict(saves), begin, advance)
+
+
+def _places(graph: Graph, tensor: Tensor, name: str, depth: int) -> Tensor:
+    """[depth, elements]: places for a tensor, each on the tiles that have it. A message about memory names them."""
+    flat = tensor.flatten()
+    made = f"{name}, {depth} deep, of {tensor.getDebugStr()}"
+    places = graph.addVariable(tensor.elementType(), [depth, flat.numElements()], made)
+    mapping = graph.getTileMapping(flat)
+    for place in range(depth):
+        graph.setTileMapping(places[place], mapping)
+    return places
+
+
+@frozen(eq=False)
+class _Counter:
+    """The places of the rings of an IPU that are next, which go on by one each cycle."""
+
+    graph: Graph
+    ipu: int
+    kinds: tuple[tuple[int, int], ...]  # depths of rings, and so many cycles ago something was saved
+    slots: Tensor  # UNSIGNED_INT [kinds]
+
+    @staticmethod
+    def of(graph: Graph, ipu: int, rings: list[_Ring]) -> _Counter:
+        """What the rings of an IPU take."""
+        kinds = {(ring.depth, cycles): None for ring in rings for cycles in (0, *(cycles for _, cycles in ring.lags))}
+        slots = graph.addVariable(UNSIGNED_INT, [len(kinds)], f"stash/place/ipu{ipu}")
+        graph.setTileMapping(slots, ipu * graph.getTarget().getTilesPerIPU())
+        return _Counter(graph, ipu, tuple(kinds), slots)
+
+    def at(self, depth: int, cycles: int) -> Tensor:
+        """UNSIGNED_INT [1]: where in a ring of some depth is what was saved so many cycles ago."""
+        number = self.kinds.index((depth, cycles))
+        return self.slots.slice(number, number + 1)
+
+    def add_to(self, begin: Sequence, advance: Sequence) -> None:
+        """Extend what begins a step, and each cycle."""
+        name = f"stash/place/ipu{self.ipu}"
+        starts = [(-1 - cycles) % depth for depth, cycles in self.kinds]
+        first, depths = (self._constant(values, name) for values in (starts, [depth for depth, _ in self.kinds]))
+        begin.add(Copy(first, self.slots, name=f"{name}/begin"))
+        after = PlaceHolder(1) + Const(1, UNSIGNED_INT)
+        following = Select(Const(0, UNSIGNED_INT), after, Equal(after, PlaceHolder(2)))
+        popops.mapInPlace(self.graph, following, [self.slots, depths], advance, f"{name}/next")
+
+    def _constant(self, values: list[int], name: str) -> Tensor:
+        constant = self.graph.addConstant(UNSIGNED_INT, [len(values)], np.array(values, np.uint32), name)
+        self.graph.setTileMapping(constant, self.ipu * self.graph.getTarget().getTilesPerIPU())
+        return constant

@@ -1,0 +1,307 @@
+"""Stages of a pipeline work on different micro-batches at once, and give to the bit what they give in turn."""
+
+import random
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+from torch import nn
+
+from pypoplar import GraphMemoryAllocationError, InvalidOption, poptorch
+from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
+from pypoplar.poptorch.user_log import logger
+
+WIDTH, ROWS = 4, 2
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """Small machines, which are compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 2)
+
+
+class Never(Exception):
+    """What is not raised."""
+
+
+@pytest.fixture(autouse=True)
+def all_in_pipelines(monkeypatch):
+    """That a model cannot be pipelined is an error here, but in tests of just that."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.NotPipelined", Never)
+
+
+class Drawn(nn.Module):
+    """A random network of some stages: layers with states, skip connections, dropouts, inputs that several stages read."""
+
+    def __init__(self, seed, stages, training):
+        super().__init__()
+        drawing = random.Random(seed)
+        torch.manual_seed(seed)
+        kinds = [lambda: nn.Linear(WIDTH, WIDTH), nn.ReLU, lambda: nn.Dropout(0.5), lambda: nn.BatchNorm1d(WIDTH), nn.Tanh]
+        self.stages = nn.ModuleList(
+            nn.Sequential(nn.Linear(WIDTH, WIDTH), *(drawing.choice(kinds)() for _ in range(drawing.randrange(3))))
+            for _ in range(stages)
+        )
+        self.skips = [drawing.randrange(-1, stage) if stage else None for stage in range(stages)]
+        self.reads_input = [drawing.random() < 0.3 for _ in range(stages)]
+        self.early = drawing.random() < 0.3
+        self.training_model = training
+
+    def forward(self, x, labels):
+        given, before = x, []
+        for number, stage in enumerate(self.stages):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                skip = self.skips[number]
+                x = stage(x) if skip in (None, -1) else stage(x) + before[skip]
+                if self.reads_input[number] and number:
+                    x = x * given
+                before.append(x)
+                if number == len(self.stages) - 1:
+                    loss = nn.functional.cross_entropy(x, labels)
+        results = (x, before[0]) if self.early else (x,)
+        return (*results, loss)
+
+
+def run(strategy, module, batches, *, training, **more):
+    """What calls give and leave, as one list of tensors, and the compiled model.
+
+    `more` may have a `mode` of outputs, how many `calls`, the `stages`, and what sets further options, `set_options`.
+    """
+    mode, stages, set_options = more.get("mode", poptorch.OutputMode.All), more.get("stages"), more.get("set_options")
+    options = poptorch.Options().setExecutionStrategy(strategy(*(stages or ())))
+    options.outputMode(*(mode if isinstance(mode, tuple) else (mode,)))
+    options.autoRoundNumIPUs(True).randomSeed(7)
+    if set_options is not None:
+        set_options(options)
+    if training:
+        options.Training.gradientAccumulation(batches)
+        optimizer = poptorch.optim.SGD(module.parameters(), lr=0.2, momentum=0.9, use_combined_accum=False)
+        model = poptorch.trainingModel(module, options, optimizer)
+    else:
+        model = poptorch.inferenceModel(module, options.deviceIterations(batches))
+    generator = torch.Generator().manual_seed(3)
+    got = []
+    for _ in range(more.get("calls", 2)):
+        x = torch.randn(batches * ROWS, WIDTH, generator=generator)
+        got += model(x, torch.randint(WIDTH, (batches * ROWS,), generator=generator))
+    if training:
+        model.copyWeightsToHost()
+    return [*got, *(value.clone() for value in module.state_dict().values())], model
+
+
+def assert_alike(make, batches, **given):
+    """In a pipeline and in turn the same results; gives both models."""
+    (piped, pipeline), (turned, turns) = (
+        run(strategy, make(), batches, **given) for strategy in (poptorch.PipelinedExecution, poptorch.ShardedExecution)
+    )
+    assert len(piped) == len(turned)
+    for one, other in zip(piped, turned, strict=True):
+        assert torch.equal(one, other)
+    return pipeline, turns
+
+
+@pytest.mark.parametrize(
+    ("seed", "stages", "training"), [(0, 2, False), (1, 2, True), pytest.param(3, 3, True, marks=pytest.mark.slow)]
+)
+def test_drawn_networks_give_in_a_pipeline_what_they_give_in_turn(seed, stages, training):
+    assert_alike(lambda: Drawn(seed, stages, training), 2 * stages, training=training)
+
+
+@pytest.mark.slow
+@examples(40)
+@given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans())
+def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training):
+    batches = (2 * stages - 1 if training else stages) + more
+    assert_alike(lambda: Drawn(seed, stages, training), batches, training=training)
+
+
+class Staged(nn.Module):
+    """Three blocks, the first and the last of which share a layer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, labels):
+        with poptorch.Block("A"):
+            x = torch.relu(self.a(x))
+        with poptorch.Block("B"):
+            x = torch.relu(self.b(x))
+        with poptorch.Block("C"):
+            x = self.a(x)
+            return x, nn.functional.cross_entropy(x, labels)
+
+
+def on_two_ipus():
+    return [poptorch.Stage("A").ipu(0), poptorch.Stage("B").ipu(1), poptorch.Stage("C").ipu(0)]
+
+
+def anchored(options):
+    options.anchorTensor("gradient", "Gradient___b.weight")
+    options.anchorTensor("first", "a/linear:0")
+
+
+def test_stages_of_one_ipu_share_weights_and_inner_tensors_come_back():
+    assert_alike(Staged, 6, training=True, stages=on_two_ipus(), set_options=anchored, calls=1)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        (poptorch.OutputMode.EveryN, 3),
+        pytest.param((poptorch.OutputMode.Sum,), marks=pytest.mark.slow),
+        pytest.param((poptorch.OutputMode.Final,), marks=pytest.mark.slow),
+    ],
+    ids=lambda mode: mode[0].name,
+)
+def test_every_output_mode_gives_the_results_that_it_gives_in_turn(mode):
+    assert_alike(lambda: Drawn(2, 2, False), 7 if len(mode) == 1 else 6, training=False, mode=mode)
+
+
+def running_mean(options):
+    options.Training.setMeanAccumulationAndReplicationReductionStrategy(poptorch.MeanReductionStrategy.Running)
+    options.deviceIterations(2)
+
+
+def replicated(options):
+    options.replicationFactor(2).broadcastBuffers(False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("set_options", "combined", "times"), [(running_mean, False, 2), (None, True, 1), (replicated, False, 2)], ids=str
+)
+def test_gradients_add_up_in_every_way_as_in_turn(set_options, combined, times):
+    def run_with(strategy):
+        module = Drawn(2, 2, True)
+        options = poptorch.Options().setExecutionStrategy(strategy()).outputMode(poptorch.OutputMode.All).randomSeed(1)
+        options.Training.gradientAccumulation(4)
+        if set_options is not None:
+            set_options(options)
+        optimizer = poptorch.optim.SGD(module.parameters(), lr=0.2, momentum=0.9, use_combined_accum=combined, loss_scaling=8.0)
+        model = poptorch.trainingModel(module, options, optimizer)
+        generator = torch.Generator().manual_seed(3)
+        x = torch.randn(4 * times * ROWS, WIDTH, generator=generator)
+        got = model(x, torch.randint(WIDTH, (4 * times * ROWS,), generator=generator))
+        return [*got, *(value.clone() for value in module.state_dict().values())]
+
+    piped, turned = (run_with(strategy) for strategy in (poptorch.PipelinedExecution, poptorch.ShardedExecution))
+    assert len(piped) == len(turned)
+    assert all(torch.equal(one, other) for one, other in zip(piped, turned, strict=True))
+
+
+# Time
+
+
+class Equal(nn.Module):
+    """So many layers on each IPU, the last one's the same as the first one's."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(count)) for count in layers)
+
+    def forward(self, x, labels):
+        for number, layers in enumerate(self.layers):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                for layer in layers:
+                    x = torch.tanh(layer(x))
+        return x
+
+
+def cycles_without_crossing(model):
+    """Of a call: all steps, the latest clock, and those of each IPU; without steps in which something crosses."""
+    execution = model.getReport().execution
+    crossing = [step for step in execution.steps if step.global_exchange_cycles]
+    between = sum(step.cycles for step in crossing)
+    own = [sum(step.cycles_by_ipu[:-1, ipu].sum() for step in execution.steps if step not in crossing) for ipu in range(2)]
+    return sum(step.cycles for step in execution.steps) - between, execution.totalCycles.total - between, own
+
+
+def synthetic(options):
+    options.enableSyntheticData(True)
+
+
+@pytest.mark.parametrize(("stages", "batches"), [(2, 6), pytest.param(4, 8, marks=pytest.mark.slow)])
+def test_equal_stages_take_as_many_turns_as_a_pipeline_has(stages, batches):
+    models = assert_alike(lambda: Equal([1] * stages), batches, training=False, calls=1, set_options=synthetic)
+    (_, piped, _), (turned, _, _) = map(cycles_without_crossing, models)
+    assert piped == pytest.approx(turned * (batches + stages - 1) / (stages * batches), rel=0.01)
+
+
+def test_a_pipeline_takes_as_long_as_its_slowest_stage():
+    batches = 5
+    models = assert_alike(lambda: Equal([1, 4]), batches, training=False, calls=1, set_options=synthetic)
+    (_, piped, own), _ = map(cycles_without_crossing, models)
+    assert piped == pytest.approx(own[1] + own[0] / batches, rel=0.01)
+
+
+# What cannot be
+
+
+def test_a_stage_that_reads_from_a_later_one_is_refused_with_both_lines():
+    stages = [poptorch.Stage("B").ipu(0), poptorch.Stage("A").ipu(1), poptorch.Stage("C").ipu(0)]
+    with pytest.raises(
+        InvalidOption, match=r"linear of b at .* is of stage 0 \(block 'B'\) and reads from stage 1 \(block 'A'\), relu"
+    ):
+        run(poptorch.PipelinedExecution, Staged(), 6, training=True, stages=stages)
+
+
+def test_fewer_micro_batches_than_stages_are_refused():
+    with pytest.raises(InvalidOption, match=r"3 stages, so Options.deviceIterations is at least 3, got 2"):
+        run(poptorch.PipelinedExecution, Staged(), 2, training=False, stages=on_two_ipus())
+    with pytest.raises(InvalidOption, match=r"Training.gradientAccumulation is at least 5, got 4"):
+        run(poptorch.PipelinedExecution, Staged(), 4, training=True, stages=on_two_ipus())
+
+
+class Wide(nn.Module):
+    """Stages that do little to many elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.factors = nn.ParameterList(nn.Parameter(torch.ones(())) for _ in range(2))
+
+    def forward(self, x):
+        for number, factor in enumerate(self.factors):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                x = torch.tanh(x) * factor
+                if number == 1:
+                    return poptorch.identity_loss(x, "mean")
+
+
+def test_a_stash_that_does_not_fit_is_named_with_its_stage_its_depth_and_the_tensor():
+    options, module = poptorch.Options(), Wide()
+    options.Training.gradientAccumulation(3)
+    model = poptorch.trainingModel(module, options, torch.optim.SGD(module.parameters(), lr=0.1))
+    with pytest.raises(GraphMemoryAllocationError, match=r"'stage 0 forward/stash, 3 deep, of forward/tanh/map' \d+"):
+        model(torch.randn(3, 100_000))
+
+
+class Remembers(nn.Module):
+    """A buffer that changes forward, and that the gradient needs as it was."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.register_buffer("seen", torch.ones(WIDTH))
+        self.a, self.b = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, labels):
+        with poptorch.Block("A", ipu_id=0):
+            y = self.a(x) * self.seen
+            self.seen += y.detach().mean(0)
+        with poptorch.Block("B", ipu_id=1):
+            y = self.b(y)
+            return y, nn.functional.cross_entropy(y, labels)
+
+
+def test_what_cannot_overlap_runs_in_turn_and_a_warning_says_why(monkeypatch):
+    told = []
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.NotPipelined", NotPipelined)
+    monkeypatch.setattr(logger, "warning", lambda text, *arguments: told.append(text % arguments))
+    pipeline, turns = assert_alike(Remembers, 4, training=True, calls=1)
+    assert any("in turn" in text and "seen, which changes from micro-batch to micro-batch" in text for text in told)
+    assert pipeline.cycleCount() == turns.cycleCount()
