@@ -43,6 +43,7 @@ NAMES = {
     "torch.nn.Module._backward_pre_hooks": "the same",
     "torch.Tensor._backward_hooks": "the same of parameters",
     "torch.Tensor._post_accumulate_grad_hooks": "the same",
+    "torch.distributions.Distribution._validate_args": "distributions are not validated while a model is exported",
     "torch.UntypedStorage._cdata": "which values of a graph are views of one memory",
     "torch.utils.data.DataLoader._iterator": "processes that load are let go when a loader ends",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter._shutdown_workers": "and ended",

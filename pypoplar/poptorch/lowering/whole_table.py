@@ -7,6 +7,7 @@ import pypoplar.poptorch.lowering.convolutions
 import pypoplar.poptorch.lowering.element_losses
 import pypoplar.poptorch.lowering.element_wise.arithmetic_elements
 import pypoplar.poptorch.lowering.element_wise.function_elements
+import pypoplar.poptorch.lowering.element_wise.gamma_elements
 import pypoplar.poptorch.lowering.element_wise.relation_elements
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.embeddings

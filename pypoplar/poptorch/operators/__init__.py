@@ -10,14 +10,15 @@ from collections.abc import Iterator
 
 from pypoplar.poptorch.operators import (
     ctc_shapes,  # noqa: F401 (tells PyTorch)
-    layer_formulas,  # noqa: F401 (its forms are entered)
+    forms,  # noqa: F401 (they are entered)
 )
 from pypoplar.poptorch.operators.attention import plain_attention
-from pypoplar.poptorch.operators.bags import bags_of_one_length
+from pypoplar.poptorch.operators.bags import bags_as_sums
 from pypoplar.poptorch.operators.captured_forms import REPLACEMENTS, isRunningOnIpu, running_on_ipu
 from pypoplar.poptorch.operators.custom_operators import custom_op, custom_operator, registerCustomOp
 from pypoplar.poptorch.operators.device_loops import cond, for_loop
 from pypoplar.poptorch.operators.dynamic_slices import dynamic_slice, dynamic_update
+from pypoplar.poptorch.operators.elements_by_tensors import distributions_as_given, numbers_as_indices
 from pypoplar.poptorch.operators.hints import (
     NameScope,
     recomputationCheckpoint,
@@ -72,8 +73,8 @@ __all__ = [
 @contextlib.contextmanager
 def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
-    forms = running_statistics_in_the_graph, plain_attention, bags_of_one_length, padded_sequences, losses_of_all_arguments
+    layers = running_statistics_in_the_graph, plain_attention, bags_as_sums, padded_sequences, losses_of_all_arguments
     with contextlib.ExitStack() as stack:
-        for form in (*forms, running_on_ipu):
+        for form in (*layers, numbers_as_indices, distributions_as_given, running_on_ipu):
             stack.enter_context(form())
         yield

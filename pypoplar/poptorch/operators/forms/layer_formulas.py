@@ -97,3 +97,26 @@ def radians(degrees: Any) -> Any:
 def degrees(radians: Any) -> Any:
     """Angles in degrees."""
     return radians * (180 / pi)
+
+
+@replaces(aten.fill.Scalar, aten.fill.Tensor)
+def filled(input: Any, value: Any) -> Any:
+    """A tensor of this shape and type of one value."""
+    if isinstance(value, torch.Tensor):
+        return value.to(input.dtype).expand(input.shape).clone()
+    return torch.full_like(input, value)
+
+
+@replaces(aten.linalg_cross.default)
+def cross_product(first: Any, second: Any, *, dim: int = -1) -> Any:
+    """Vectors at right angles to two others: three elements along a dimension."""
+    first, second = torch.broadcast_tensors(first, second)
+    ahead, behind = ([one.roll(-places, dim) for one in (first, second)] for places in (1, 2))
+    return ahead[0] * behind[1] - behind[0] * ahead[1]
+
+
+@replaces(aten.cross.default)
+def cross_product_somewhere(first: Any, second: Any, dim: int | None = None) -> Any:
+    """The same along a dimension that may be left out: then the first one of three elements."""
+    size = torch.broadcast_shapes(first.shape, second.shape)
+    return cross_product(first, second, dim=size.index(3) if dim is None else dim)

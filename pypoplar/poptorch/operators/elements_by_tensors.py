@@ -1,0 +1,54 @@
+"""Where PyTorch asks for values that no graph knows: tensors of one number as indices, and distributions that check theirs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.distributions import Distribution
+
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+_plain = torch.Tensor.__getitem__
+
+
+def _is_number(item: Any) -> bool:
+    return isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in WHOLE
+
+
+def _chosen(tensor: Any, index: Any) -> Any:
+    """``tensor[..., number, ...]``: each number is an index of one element, whose dimension is left out again."""
+    items = index if isinstance(index, tuple) else (index,)
+    numbers = [place for place, item in enumerate(items) if _is_number(item)]
+    others = [item for place, item in enumerate(items) if place not in numbers]
+    if not numbers or not all(item is None or item is ... or isinstance(item, slice) or type(item) is int for item in others):
+        return _plain(tensor, index)
+    view = _plain(tensor, tuple(slice(None) if place in numbers else item for place, item in enumerate(items)))
+    taken = sum(item is not None and item is not ... for item in items)
+    for place in reversed(numbers):
+        before = sum(tensor.dim() - taken if item is ... else type(item) is not int for item in items[:place])
+        view = _plain(view, (*[slice(None)] * before, items[place].reshape(1))).squeeze(before)
+    return view
+
+
+@contextlib.contextmanager
+def numbers_as_indices() -> Iterator[None]:
+    """While a module is exported, tensors of one number are indices that data give."""
+    torch.Tensor.__getitem__ = _chosen
+    try:
+        yield
+    finally:
+        torch.Tensor.__getitem__ = _plain
+
+
+@contextlib.contextmanager
+def distributions_as_given() -> Iterator[None]:
+    """While a module is exported, distributions do not look at the values of their arguments, which a graph does not know."""
+    before = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        Distribution.set_default_validate_args(before)

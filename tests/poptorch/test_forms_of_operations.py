@@ -1,0 +1,196 @@
+"""Operations that are captured as several others give PyTorch's results and gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from poptorch_functions import random
+from poptorch_rig import check
+
+from pypoplar import poptorch
+from pypoplar.errors import MissingFeature
+
+MODES = [("bilinear", "zeros"), ("bilinear", "border"), ("bilinear", "reflection"), ("nearest", "zeros"), ("bicubic", "reflection")]
+
+
+@pytest.mark.parametrize("corners", [True, False])
+def test_images_are_sampled_as_pytorch_does(corners):
+    image, grid = random(2, 3, 5, 4), random(2, 3, 4, 2) * 0.9
+
+    def sampled(image, grid):
+        found = [F.grid_sample(image, grid, mode, padding, corners) for mode, padding in MODES]
+        return torch.stack([one * (number + 1) for number, one in enumerate(found)])
+
+    check(sampled, image, grid)
+
+
+def test_images_of_one_row_and_halves_are_sampled():
+    for padding in ("border", "reflection"):
+        check(
+            lambda x, g, padding=padding: F.grid_sample(x, g, padding_mode=padding, align_corners=True),
+            random(1, 2, 1, 4),
+            random(1, 2, 2, 2),
+        )
+    check(
+        lambda x, g: F.grid_sample(x, g, align_corners=False),
+        random(1, 2, 3, 4).half(),
+        random(1, 2, 2, 2).half() / 2,
+        gradients=False,
+    )
+
+
+def test_solids_are_refused_where_images_are_sampled():
+    with pytest.raises(MissingFeature, match="solids"):
+        check(lambda x, g: F.grid_sample(x, g, align_corners=False), random(1, 2, 3, 4, 5), random(1, 2, 2, 2, 3))
+
+
+@pytest.mark.parametrize("corners", [True, False])
+def test_grids_of_matrices_are_pytorchs(corners):
+    check(lambda theta: F.affine_grid(theta, [2, 3, 4, 5], corners), random(2, 2, 3))
+    check(lambda theta: F.affine_grid(theta, [2, 3, 2, 4, 3], corners), random(2, 3, 4))
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil"), [
+    (2, 2, 0, 1, False), (3, 2, 1, 1, True), ((2, 3), (1, 2), (1, 0), (2, 1), False), (2, None, 0, (1, 3), True),
+])  # fmt: skip
+def test_max_pools_tell_the_places_of_what_they_take(kernel, stride, padding, dilation, ceil):
+    image = torch.randperm(2 * 3 * 7 * 8, generator=torch.Generator().manual_seed(3)).reshape(2, 3, 7, 8) / 16.0
+
+    def pooled(x):
+        values, places = F.max_pool2d(x, kernel, stride, padding, dilation, ceil, return_indices=True)
+        return values * 2, places
+
+    check(lambda x: pooled(x)[0], image)
+    check(pooled, image, gradients=False)
+    check(lambda x: F.max_pool2d(x, kernel, stride, padding, dilation, ceil), image)
+
+
+def test_equal_elements_of_a_window_are_told_by_the_first():
+    check(lambda x: F.max_pool2d(x, 2, return_indices=True), torch.zeros(1, 1, 4, 4), gradients=False)
+
+
+def test_what_pools_took_is_put_back():
+    image = torch.randperm(64, generator=torch.Generator().manual_seed(3)).reshape(1, 4, 4, 4) / 16.0
+    check(lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), image)
+    check(lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=(5, 5)), image)
+    check(lambda x: F.max_unpool3d(*F.max_pool3d(x, 2, return_indices=True), 2), image.reshape(1, 1, 4, 4, 4))
+    check(lambda x: F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2), image.reshape(2, 4, 8))
+
+
+def test_places_among_sorted_values_are_pytorchs():
+    rows, values = random(3, 6).sort(-1)[0], random(3, 4)
+    rows[0, 2], values[1, 1] = rows[0, 3], rows[1, 2]
+    values[2, 0] = torch.nan
+    order = torch.randperm(6, generator=torch.Generator().manual_seed(1)).expand(3, 6).contiguous()
+    mixed = torch.empty(3, 6).scatter(1, order, rows)
+
+    def found(rows, values, mixed, order):
+        return (
+            torch.searchsorted(rows, values),
+            torch.searchsorted(rows, values, right=True),
+            torch.searchsorted(rows[1].contiguous(), values, side="right"),
+            torch.searchsorted(rows[1].contiguous(), 0.25),
+            torch.searchsorted(mixed, values, sorter=order),
+            torch.bucketize(values, rows[0].contiguous()),
+            torch.bucketize(values, rows[0].contiguous(), right=True),
+        )
+
+    check(found, rows, values, mixed, order, gradients=False)
+
+
+def test_elements_among_others_are_found():
+    def found(x, y):
+        return torch.isin(x, y), torch.isin(x, y, invert=True), torch.isin(x, 3), torch.isin(4, y)
+
+    check(found, torch.tensor([[1, 2, 3], [4, 5, 5]]), torch.tensor([2, 5, 7]), gradients=False)
+
+
+def test_a_mask_takes_elements_of_a_source_in_their_order():
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    check(lambda x, s: x.masked_scatter(mask, s), random(2, 3), random(5))
+    check(lambda x, s, m: x.masked_scatter(m, s), random(4, 3), random(3, 4), arguments=(torch.tensor([True, False, True]),))
+    check(lambda x, s: x.masked_scatter(torch.zeros(2, 3, dtype=torch.bool), s), random(2, 3), random(5))
+
+
+def test_rows_are_repeated_by_a_tensor_whose_sum_is_said():
+    check(lambda x, r: x.repeat_interleave(r, 0, output_size=4), random(3, 2), torch.tensor([1, 0, 3]), gradients=False)
+
+
+def test_bags_begin_at_offsets():
+    entries, weights = torch.tensor([1, 4, 0, 2, 2, 3]), random(6)
+    for offsets in ([0, 2, 2, 5], [0], [0, 6]):
+        for mode in ("sum", "mean", "max"):
+            check(
+                lambda table, entries, offsets, mode=mode: F.embedding_bag(entries, table, offsets, mode=mode),
+                random(5, 3),
+                arguments=(entries, torch.tensor(offsets)),
+            )
+    check(
+        lambda table, w: F.embedding_bag(entries, table, torch.tensor([0, 4]), mode="sum", per_sample_weights=w),
+        random(5, 3),
+        weights,
+    )
+    check(lambda table: F.embedding_bag(entries, table, torch.tensor([0, 4, 6]), include_last_offset=True), random(5, 3))
+
+
+def test_filled_tensors_and_cross_products_are_pytorchs():
+    check(lambda x: x * x.clone().fill_(3.0) + torch.fill(x, 2.0), random(2, 3))
+    check(lambda y, x: torch.fill(x, y) * y, torch.tensor(1.5), arguments=(random(2, 3),))
+    check(lambda x, y: torch.linalg.cross(x, y), random(4, 3), random(4, 3, seed=5))
+    check(lambda x, y: torch.linalg.cross(x, y, dim=0) + torch.cross(x, y, dim=0), random(3, 4), random(3, 1))
+
+
+def test_functions_of_gamma_and_the_inverse_of_erf_are_pytorchs():
+    places = torch.tensor([-9.3, -4.5, -2.2, -0.7, -1e-3, 1e-3, 0.2, 0.499, 0.5, 0.9, 1.0, 1.1, 1.9, 2.0, 2.5, 7.25, 33.0, 1e4])
+    check(torch.lgamma, places)
+    check(torch.digamma, places)
+    check(torch.lgamma, torch.tensor([0.0, -1.0, -3.0, torch.inf, 3e5]), gradients=False)
+    check(torch.digamma, torch.tensor([-1.0, -3.0, 0.0, 3e5]), gradients=False)
+    check(torch.erfinv, torch.tensor([-0.99999, -0.9, -0.3, -1e-4, 0.0, 1e-6, 0.5, 0.97, 0.999]))
+    check(torch.erfinv, torch.tensor([-1.0, 1.0, 1.5]), gradients=False)
+    check(lambda x: torch.lgamma(x) + torch.digamma(x), torch.tensor([0.75, 3.0]).half(), gradients=False)
+
+
+def test_a_tensor_of_one_number_is_an_index():
+    x = random(3, 4, 5)
+
+    def chosen(x, i, j):
+        return x[i], x[:, i], x[..., i], x[0, i], x[None, :, j, 1:3], x[1, ..., j], x[j][i], x[i, j], x[torch.tensor(2)]
+
+    check(lambda *given: torch.cat([one.reshape(-1) for one in chosen(*given)]), x, arguments=(torch.tensor(2), torch.tensor(-1)))
+
+
+def test_an_index_beyond_its_dimension_is_named():
+    model = poptorch.inferenceModel(Chosen())
+    assert torch.equal(model(torch.arange(4.0), torch.tensor(3)), torch.tensor(3.0))
+    with pytest.raises(IndexError):
+        model(torch.arange(4.0), torch.tensor(4))
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, x, number):
+        return x[number]
+
+
+def test_distributions_of_tensors_are_drawn_and_measured():
+    def densities(x):
+        normal = torch.distributions.Normal(x, x + 4)
+        return normal.log_prob(x * 2) + torch.distributions.Uniform(x, x + 1).log_prob(x + 0.5)
+
+    check(densities, random(6))
+    drawn = poptorch.inferenceModel(Drawn())(torch.full((2000,), 3.0))
+    normal, uniform = drawn
+    assert abs(normal.mean() - 3) < 0.2
+    assert abs(normal.std() - 2) < 0.2
+    assert 3 <= uniform.min() < 3.1
+    assert 4.9 < uniform.max() <= 5
+
+
+class Drawn(torch.nn.Module):
+    def forward(self, x):
+        return torch.distributions.Normal(x, 2.0).sample(), torch.distributions.Uniform(x, x + 2).sample()
+
+
+def test_distributions_are_checked_again_after_a_capture():
+    poptorch.inferenceModel(Drawn())(torch.ones(2))
+    with pytest.raises(ValueError, match="scale"):
+        torch.distributions.Normal(torch.zeros(2), -torch.ones(2))
