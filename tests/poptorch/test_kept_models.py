@@ -173,7 +173,14 @@ DAMAGES = {
     "no such number": lambda told: told["written"][0].update(lr=["itself", "momenta"]),
     "a formula of other parameters": lambda told: told["written"][0].update(lr=["rest"]),
     "no such parameter": lambda told: told["states"][0].__setitem__(4, [["other", [2, 3]]]),
+    "a parameter of another shape": lambda told: told["states"][0][4][0].__setitem__(1, [3, 2]),
+    "a parameter that is left out": lambda told: told["states"][0][4].pop(),
+    "another handle": lambda told: told["states"][0].__setitem__(1, "linear.weight"),
+    "another type": lambda told: told["states"][0].__setitem__(2, True),
     "no states": lambda told: told.pop("states"),
+    "a state is left out": lambda told: told["states"].pop(),
+    "a number is left out": lambda told: told["written"][0].pop("lr"),
+    "a count is left out": lambda told: told["counts"].pop(),
     "another number of groups": lambda told: told["written"].append({}),
 }
 

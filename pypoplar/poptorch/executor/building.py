@@ -21,7 +21,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
 from pypoplar.poptorch.executor import kept_model
-from pypoplar.poptorch.executor.compiled import CompiledModel, LoweredModel, lower_model
+from pypoplar.poptorch.executor.compiled import CompiledModel, LoweredModel, handles_of_update, lower_model
 from pypoplar.poptorch.executor.index_ranges import ranges_of_indices
 from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_interface import ModelInterface
@@ -226,7 +226,7 @@ class CapturedModel:
         """How the model trains, where its program is kept; `FileLoadError` if what is kept does not say so."""
         host = self._host_optimizer()
         if host is not None:
-            host.add_program(kept.optimizer or "")
+            host.add_program(kept.optimizer or "", handles_of_update(kept.executable, self.joint))
         return host
 
     def _host_optimizer(self) -> HostOptimizer | None:

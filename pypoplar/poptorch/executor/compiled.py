@@ -13,8 +13,10 @@ from pypoplar.device import Device
 from pypoplar.engine.engine import Engine
 from pypoplar.errors import TensorIOStateError
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.host_plans import HostTensor
 from pypoplar.poptorch.capture import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.executor.batches import joined_results
+from pypoplar.poptorch.executor.common_rounding import HANDLE
 from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.instance_weights import InstanceWeights
 from pypoplar.poptorch.executor.model_interface import ModelInterface
@@ -54,6 +56,12 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
     return LoweredModel(
         program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions, step.overlaps)
     )
+
+
+def handles_of_update(executable: Executable, joint: JointGraph) -> dict[str, HostTensor]:
+    """What the host writes of an optimiser: all that are neither parameters and buffers nor random numbers'."""
+    others = {SEED, HANDLE, *(one.name for one in _state(joint))}
+    return {handle: tensor for handle, tensor in executable.writes.items() if handle not in others}
 
 
 class CompiledModel:

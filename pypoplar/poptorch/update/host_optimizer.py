@@ -15,6 +15,7 @@ import torch
 from attrs import define, field, frozen
 
 from pypoplar.errors import FileLoadError, InvalidOption
+from pypoplar.executable.host_plans import HostTensor
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
@@ -131,8 +132,11 @@ class HostOptimizer:
         }
         return json.dumps(told)
 
-    def add_program(self, text: str) -> None:
-        """Take what `to_json` told of an optimiser like this one, with its program; `FileLoadError` for what is no such text."""
+    def add_program(self, text: str, handles: Mapping[str, HostTensor]) -> None:
+        """Take what `to_json` told of an optimiser like this one, with its program, which has these handles for the host.
+
+        `FileLoadError` for what is no such text, and where it tells of other handles than the program has.
+        """
         try:
             told = json.loads(text)
             groups = zip(told["written"], self.compiled, strict=True)
@@ -140,13 +144,28 @@ class HostOptimizer:
             self.states = [self._state(*one) for one in told["states"]]
             self.counts = [StepCount(str(handle), self._known(names)) for handle, names in told["counts"]]
             self.largest_scaling = float(told["largest_scaling"])
+            self._check_handles(handles)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise FileLoadError(f"damaged: how the model trains is not there: {problem!r}") from problem
 
     def _state(self, name: str, handle: str, half: bool, initial: float, parameters: list[Any]) -> DeviceState:
         named = tuple((one, tuple(int(size) for size in shape)) for one, shape in parameters)
         self._known([one for one, _ in named])
+        for one, shape in named:
+            if shape != tuple(self.parameters[one].shape):
+                raise ValueError(f"{one!r} has the shape {shape}")
         return DeviceState(str(name), str(handle), HALF if half else FLOAT, float(initial), named)
+
+    def _check_handles(self, handles: Mapping[str, HostTensor]) -> None:
+        """`ValueError` unless numbers, states and counts are what the host writes: one left out would stay as it is loaded."""
+        groups = zip(self.compiled, self.written, strict=True)
+        told = {number_handle(group.group, name): (FLOAT.__name__, 1) for group, numbers in groups for name in numbers}
+        told |= {one.handle: (one.type.__name__, sum(math.prod(shape) for _, shape in one.parameters)) for one in self.states}
+        told |= {one.handle: (FLOAT.__name__, 1) for one in self.counts}
+        there = {handle: (tensor.type, math.prod(tensor.shape)) for handle, tensor in handles.items()}
+        other = sorted(handle for handle in told.keys() | there.keys() if told.get(handle) != there.get(handle))
+        if other:
+            raise ValueError(f"the program has it otherwise: {', '.join(other[:4])}")
 
     def _known(self, names: list[str]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in self.groups]
