@@ -19,7 +19,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture.origins import operation_name
 from pypoplar.poptorch.lowering.integers.integer_ranges import IntegerRange, range_of
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
-from pypoplar.poptorch.lowering.values import Back, Constant, InputVariable, Pending, Unplaced
+from pypoplar.poptorch.lowering.values import Back, Constant, Pending, Unplaced
 from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
 from pypoplar.program import Call, Sequence
 from pypoplar.types import UNSIGNED_INT, ElementType
@@ -53,7 +53,7 @@ class Operand:
     @property
     def value(self) -> Any:
         """What it stands for: a tensor, a `Constant`, what waits, or what another entry gave beside tensors."""
-        return self._context._walk.values[self._node]
+        return self._context._walk.value(self._node)
 
     @property
     def constant(self) -> Constant | None:
@@ -90,9 +90,7 @@ class Operand:
     def view(self, forth: Back, back: Back) -> Any:
         """A view of it; of an input without a tensor it waits: `back` is the way from the view's shape to its own."""
         value = self.value
-        if isinstance(value, Unplaced) and value.variable.tensor is None:
-            return value.view(forth, back)
-        return forth(self.placed())
+        return value.view(forth, back) if isinstance(value, Unplaced) else forth(self.placed())
 
     def becomes(self, value: Any) -> None:
         """Let it stand for something else from here on: an operation of PyTorch has written to it."""
@@ -306,24 +304,25 @@ class EntryContext:
             model.seeds[self.ipu] = self.place([2], UNSIGNED_INT, f"seed/ipu{self.ipu}")
         return model.seeds[self.ipu]
 
+    def tensor_of(self, operand: Operand) -> Tensor:
+        """The tensor of another context's operand, on this operation's IPU."""
+        return self.tensor(operand._node)
+
     # values of nodes, which walks ask for
 
     def value(self, node: fx.Node) -> Any:
         """What a node stands for."""
-        return self._walk.values[node]
+        return self._walk.value(node)
 
     def tensor(self, node: fx.Node, create: Create | None = None) -> Tensor:
         """The tensor of a node, see `Operand.placed`."""
         values = self._walk.values
-        value = values[node]
+        value = self.value(node)
         if isinstance(value, Unplaced):
-            variable = value.variable
-            if variable.tensor is None:
-                like = _first(node.meta["val"])
-                value.place((create or (lambda: self.place(list(like.shape), ELEMENT_TYPES[like.dtype], variable.name)))())
-                variable.ipu = self.ipu
-            self._settle(variable)
-            value = values[node]
+            variable, like = value.variable, _first(node.meta["val"])
+            value.place((create or (lambda: self.place(list(like.shape), ELEMENT_TYPES[like.dtype], variable.name)))())
+            variable.ipu = self.ipu
+            value = self.value(node)
         if isinstance(value, Pending):
             value = values[node] = self.compute(value)
         if isinstance(value, Constant):
@@ -351,14 +350,6 @@ class EntryContext:
         if value.array.size and value.array.dtype.kind in "iu":
             self._model.ranges[node] = int(value.array.min()), int(value.array.max())
 
-    def _settle(self, variable: InputVariable) -> None:
-        """Give an input that has a tensor now, and all views of it, theirs."""
-        walk, known = self._walk, dict[Unplaced, Tensor]()
-        views = [(node, value) for node, value in walk.values.items() if isinstance(value, Unplaced) and value.variable is variable]
-        for node, view in views:
-            walk.ipus[node] = variable.ipu
-            walk.values[node] = view.settled(known)
-
 
 class EndContext(EntryContext):
     """What is behind the last operation, on no IPU of its own: tensors are where they are, and have the last one's name."""
@@ -370,6 +361,24 @@ class EndContext(EntryContext):
     def here(self, node: fx.Node, value: Tensor) -> Tensor:
         """A tensor, wherever it is."""
         return value
+
+
+@frozen(eq=False)
+class Body:
+    """What the operations of a loop's round, or of one side of a choice, have become."""
+
+    program: Sequence
+    carried: list[Tensor]  # what a round of a loop finds and leaves, and what the sides of a choice give
+    draws: bool  # whether it draws random numbers
+
+
+@frozen(eq=False)
+class EndOfBody:
+    """What the entry of a mark that ends a body is given: the mark as the body's last operation and as one of what is around it."""
+
+    inside: EntryContext
+    outside: EntryContext
+    bodies: list[Body]  # those that begin with the same operation, this one last
 
 
 def name_of(node: fx.Node) -> str:

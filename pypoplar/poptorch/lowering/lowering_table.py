@@ -14,8 +14,6 @@ from pypoplar.errors import PoplarError
 Entry = TypeVar("Entry", bound=Callable[..., Any])
 
 TABLE: dict[Any, Callable[..., Any]] = {}
-BODIES: dict[Any, Callable[..., int]] = {}
-"""What lowers the operations from a mark of the graph to that which belongs to it, see `own_operators.nested_programs`."""
 
 
 class UnsupportedOperation(PoplarError, NotImplementedError):
@@ -33,15 +31,5 @@ def lowers(*operations: Any) -> Callable[[Entry], Entry]:
             assert operation not in TABLE, f"{operation} has two entries"
             TABLE[operation] = entry
         return entry
-
-    return enter
-
-
-def lowers_from(*marks: Any) -> Callable[[Entry], Entry]:
-    """Enter a function for all operations from the first mark to the last."""
-
-    def enter(body: Entry) -> Entry:
-        BODIES[marks[0]] = lowers(*marks)(body)
-        return body
 
     return enter

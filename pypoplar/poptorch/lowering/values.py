@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Expr
@@ -52,6 +52,7 @@ class InputVariable:
     shape: list[int]
     tensor: Tensor | None = None
     ipu: int = 0  # where the tensor is
+    views: dict[Unplaced, Tensor] = field(factory=dict)  # those that were asked for since there is a tensor
 
 
 @frozen(eq=False)
@@ -78,16 +79,15 @@ class Unplaced:
             tensor, view = view.back(tensor), view.source
         self.variable.tensor = tensor
 
-    def settled(self, known: dict[Unplaced, Tensor]) -> Tensor:
-        """The view of the input's tensor; `known` has those of views that are settled, and gets this one."""
-        if self not in known:
-            if self.source is None:
-                assert self.variable.tensor is not None
-                known[self] = self.variable.tensor
-            else:
-                assert self.forth is not None
-                known[self] = self.forth(self.source.settled(known))
-        return known[self]
+    def of_tensor(self) -> Tensor:
+        """The view of the tensor that the input has got, made once."""
+        if self.source is None:
+            assert self.variable.tensor is not None
+            return self.variable.tensor
+        if self not in self.variable.views:
+            assert self.forth is not None
+            self.variable.views[self] = self.forth(self.source.of_tensor())
+        return self.variable.views[self]
 
     def of(self, variable: InputVariable, known: dict[Unplaced, Unplaced]) -> Unplaced:
         """The same view of another input; `known` has those that there are already."""

@@ -30,4 +30,5 @@ import pypoplar.poptorch.lowering.rearranging.sorting
 import pypoplar.poptorch.lowering.recurrent_layers
 import pypoplar.poptorch.lowering.reductions
 import pypoplar.poptorch.lowering.resampling
-import pypoplar.poptorch.lowering.tensor_views  # noqa: F401 (imported for their entries)
+import pypoplar.poptorch.lowering.tensor_views
+import pypoplar.poptorch.lowering.walks.nested_walks  # noqa: F401 (imported for their entries)

@@ -52,11 +52,9 @@ def value_given(walk: GraphWalk, node: fx.Node, first: fx.Node) -> Any:
 
     Results of several tensors that are on another IPU are None.
     """
-    value, asking = walk.values[node], walk.context(first)
+    value, asking = walk.value(node), walk.context(first)
     if isinstance(value, Pending):
         value = walk.context(node).tensor(node)
-    elif isinstance(value, Unplaced) and value.variable.tensor is not None:
-        value = asking.tensor(node)  # an input has no IPU before it has a tensor
     if isinstance(value, Tensor):
         return asking.here(node, value)
     if not isinstance(value, Constant | Unplaced) and walk.ipus.get(node, asking.ipu) != asking.ipu:
@@ -176,6 +174,8 @@ def _body(walk: GraphWalk, nodes: SequenceOf[fx.Node], inside: ValuesInside, wan
     try:
         for node in nodes:
             function.lower(node)
+        for node in inside:
+            function.value(node)  # those of inputs that the run has placed
         views, results = _results(function, nodes, wanted)
     except ReachesOutside:
         return None

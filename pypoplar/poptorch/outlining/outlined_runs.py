@@ -109,8 +109,9 @@ class Outlining:
         """
         walk, first = self.walk, self._nodes(runs, number)[0]
         ipu = walk.ipus.get(first, 0)
-        far = [node for node in runs.given[number] if walk.ipus.get(node, ipu) != ipu]
-        return any((node, ipu) not in walk.copies and not isinstance(walk.values[node], Constant) for node in far)
+        given = [(node, walk.value(node)) for node in runs.given[number]]
+        far = [(node, value) for node, value in given if walk.ipus.get(node, ipu) != ipu]
+        return any((node, ipu) not in walk.copies and not isinstance(value, Constant) for node, value in far)
 
     # calls
 

@@ -20,7 +20,7 @@ from pypoplar.graph.location import at
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.entry_context import EntryContext
 from pypoplar.poptorch.lowering.folding import folded, folds, narrowed
-from pypoplar.poptorch.lowering.lowering_table import BODIES, TABLE
+from pypoplar.poptorch.lowering.lowering_table import TABLE
 from pypoplar.poptorch.lowering.values import Constant, Pending
 from pypoplar.poptorch.lowering.walks.user_lines import show_line
 from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
@@ -46,6 +46,10 @@ class Course:
         if self.progress is not None:
             origin = self.operations[position].meta.get("origin")
             self.progress(position, len(self.operations), origin.module if origin else "")
+
+
+BODIES: dict[Any, Callable[[GraphWalk, Course, int], int]] = {}
+"""What walks from a mark of the graph to behind that which belongs to it, see `nested_walks`."""
 
 
 @define(eq=False)

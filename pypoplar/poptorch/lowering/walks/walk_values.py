@@ -56,6 +56,14 @@ class WalkValues:
     copies: dict[tuple[fx.Node, int], Tensor]  # of values, on other IPUs
     drawings: int = 0  # by random operations
 
+    def value(self, node: fx.Node) -> Any:
+        """What a node stands for. An input, and each view of it, stands for its tensor as soon as it has one."""
+        value = self.values[node]
+        if isinstance(value, Unplaced) and value.variable.tensor is not None:
+            self.values[node], self.ipus[node] = value.of_tensor(), value.variable.ipu
+            return self.values[node]
+        return value
+
     @staticmethod
     def of_inputs(model: ModelState) -> WalkValues:
         """Those before the first operation."""
