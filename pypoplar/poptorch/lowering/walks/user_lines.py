@@ -1,4 +1,9 @@
-"""The traceback of an error shows the line of the user's module that it is about, although the module ran long before."""
+"""The traceback of an error shows the line of the user's module that it is about, although the module ran long before.
+
+A location is a value (`pypoplar.location`), and whatever is made has its line by that. A traceback has frames alone, and Python
+makes none but by running code: for an error, and for nothing else, a frame of the user's line is made. A note of the error would
+stand below its message, where debuggers and pytest do not go by it.
+"""
 
 from __future__ import annotations
 
