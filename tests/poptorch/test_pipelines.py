@@ -65,10 +65,15 @@ class Drawn(nn.Module):
         return (*results, loss)
 
 
+def descent(parameters):
+    return poptorch.optim.SGD(parameters, lr=0.2, momentum=0.9, use_combined_accum=False)
+
+
 def run(strategy, module, batches, *, training, **more):
     """What calls give and leave, as one list of tensors, and the compiled model.
 
-    `more` may have a `mode` of outputs, how many `calls`, the `stages`, and what sets further options, `set_options`.
+    `more` may have a `mode` of outputs, how many `calls` of so many `times`, the `stages`, what sets further options,
+    `set_options`, and what makes an `optimizer` for parameters.
     """
     mode, stages, set_options = more.get("mode", poptorch.OutputMode.All), more.get("stages"), more.get("set_options")
     options = poptorch.Options().setExecutionStrategy(strategy(*(stages or ())))
@@ -78,15 +83,15 @@ def run(strategy, module, batches, *, training, **more):
         set_options(options)
     if training:
         options.Training.gradientAccumulation(batches)
-        optimizer = poptorch.optim.SGD(module.parameters(), lr=0.2, momentum=0.9, use_combined_accum=False)
-        model = poptorch.trainingModel(module, options, optimizer)
+        model = poptorch.trainingModel(module, options, more.get("optimizer", descent)(module.parameters()))
     else:
         model = poptorch.inferenceModel(module, options.deviceIterations(batches))
     generator = torch.Generator().manual_seed(3)
     got = []
     for _ in range(more.get("calls", 2)):
-        x = torch.randn(batches * ROWS, WIDTH, generator=generator)
-        got += model(x, torch.randint(WIDTH, (batches * ROWS,), generator=generator))
+        rows = batches * more.get("times", 1) * ROWS
+        x = torch.randn(rows, WIDTH, generator=generator)
+        got += model(x, torch.randint(WIDTH, (rows,), generator=generator))
     if training:
         model.copyWeightsToHost()
     return [*got, *(value.clone() for value in module.state_dict().values())], model
@@ -147,6 +152,30 @@ def anchored(options):
 
 def test_stages_of_one_ipu_share_weights_and_inner_tensors_come_back():
     assert_alike(Staged, 6, training=True, stages=on_two_ipus(), set_options=anchored, calls=1)
+
+
+class Recurrent(nn.Module):
+    """A loop that fills a sequence row by row, and a loss in each stage, whose gradients begin with one scaling."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.steps, self.last = nn.LSTM(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, labels):
+        with poptorch.Block("A", ipu_id=0):
+            y = self.steps(x.unsqueeze(1))[0].squeeze(1)
+            first = nn.functional.mse_loss(y, x)
+        with poptorch.Block("B", ipu_id=1):
+            y = self.last(y)
+            return y, poptorch.identity_loss(first + nn.functional.cross_entropy(y, labels), "none")
+
+
+def test_loops_and_losses_of_stages_before_the_last_overlap():
+    def scaled(parameters):
+        return poptorch.optim.SGD(parameters, lr=0.2, momentum=0.9, use_combined_accum=True, loss_scaling=4.0)
+
+    assert_alike(Recurrent, 4, training=True, calls=1, optimizer=scaled)
 
 
 @pytest.mark.parametrize(

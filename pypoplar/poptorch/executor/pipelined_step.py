@@ -47,7 +47,8 @@ class PipelinedStep(StepProgram):
         if not training:
             results += [self._result(copy, period) for copy in every]
         inputs = [copy for copy in before.programs if isinstance(copy, Copy)]
-        parts = cycle_parts(lowered.graph, lowered.programs, inputs, results)
+        written = [one.tensor for one in lowered.variables.values() if one.tensor is not None]
+        parts = cycle_parts(lowered.graph, lowered.programs, inputs, results, written)
         seeds = None if lowered.seed is None else Seeds(lowered.seed, lowered.walk.model.seeds or {})
         pipeline = PipelineProgram(lowered.graph, parts, seeds)
         final = Sequence([copied(self._of(OutputMode.Final)), sums])

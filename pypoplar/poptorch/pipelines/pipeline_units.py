@@ -62,12 +62,16 @@ class CycleParts:
     effects: BlockEffects  # a row for each unit
     once: tuple[Copy, ...]
     ipus: IpusOfElements
+    initial: frozenset[int]  # the variables, by number, that have values before anything is run
 
 
 def cycle_parts(
-    graph: Graph, programs: dict[Segment, Sequence], inputs: Iterable[Copy], results: Iterable[SentResult]
+    graph: Graph, programs: dict[Segment, Sequence], inputs: Iterable[Copy], results: Iterable[SentResult], written: Iterable[Tensor]
 ) -> CycleParts:
-    """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap."""
+    """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap.
+
+    `written` is what the host gives values between calls.
+    """
     ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
     last = max(one.stage for one in programs)
     for segment, program in programs.items():
@@ -86,10 +90,34 @@ def cycle_parts(
     touch = _Touches.of(effects, units)
     for host in hosts:
         host.offset = min((one.offset for one in (*segments, *sent) if touch.finds(one, touch.written[host])), default=0)
-    once = [arrival for arrival in arrivals if not _set_offset(arrival, [*segments, *hosts], arrivals, touch)]
+    once: list[CycleUnit] = []
+    for arrival in _in_turn(arrivals, touch):
+        if not _set_offset(arrival, [*segments, *hosts, *(one for one in arrivals if one not in once)], touch):
+            once.append(arrival)
     kept = sorted((unit for unit in units if unit not in once), key=lambda unit: _position(unit, last))
     copies = tuple(copy for unit in once for copy in unit.programs if isinstance(copy, Copy))
-    return CycleParts(tuple(kept), _rows(effects, [units.index(unit) for unit in kept]), copies, ipus)
+    rows = _rows(effects, [units.index(unit) for unit in kept])
+    return CycleParts(tuple(kept), rows, copies, ipus, _initial(effects, written))
+
+
+def _initial(effects: BlockEffects, written: Iterable[Tensor]) -> frozenset[int]:
+    """The variables with initial values, and those that the host writes."""
+    variables, found = effects.frozen.variables, {number for tensor in written for number in tensor.variable_numbers()}
+    for runs, _ in variables.initial:
+        found |= set((np.searchsorted(variables.first, runs.start[runs.count > 0], "right") - 1).tolist())
+    return frozenset(found)
+
+
+def _in_turn(arrivals: list[CycleUnit], touch: _Touches) -> list[CycleUnit]:
+    """Copies from other IPUs, each behind the one that brings what it copies on to a third."""
+    left, found = list(arrivals), list[CycleUnit]()
+    while left:
+        ready = [one for one in left if not any(touch.written[other] & touch.found[one] for other in left if other is not one)]
+        if not ready:
+            raise NotPipelined(f"{left[0].name} goes round between IPUs")
+        found += ready
+        left = [one for one in left if one not in ready]
+    return found
 
 
 def _flat(program: Program) -> Iterable[Program]:
@@ -113,8 +141,14 @@ class _TensorCopy(Copy):
 
 
 def _position(unit: CycleUnit, last: int) -> tuple[int, int]:
-    """Where in a cycle a unit comes. Of an IPU's segments those backward come first, so that what the ones forward give stays."""
+    """Where in a cycle a unit comes.
+
+    Of an IPU's segments those backward come first, so that what the ones forward give stays. What is copied on to a third IPU has
+    come a cycle before, and goes on before the next comes.
+    """
     segment = unit.segment
+    if unit.kind is UnitKind.ARRIVAL:
+        return unit.kind, -unit.offset
     if unit.kind is not UnitKind.SEGMENT or segment is None:
         return unit.kind, 0
     if segment.stage == last:
@@ -122,17 +156,15 @@ def _position(unit: CycleUnit, last: int) -> tuple[int, int]:
     return unit.kind, segment.stage if segment.direction is Pass.BACKWARD else 2 * last + 1 - segment.stage
 
 
-def _set_offset(arrival: CycleUnit, makers: SequenceOf[CycleUnit], arrivals: SequenceOf[CycleUnit], touch: _Touches) -> bool:
+def _set_offset(arrival: CycleUnit, makers: SequenceOf[CycleUnit], touch: _Touches) -> bool:
     """Let a copy from another IPU come a cycle after what it copies is made; False if no micro-batch changes that."""
     own = arrival.segment
     assert own is not None
     read = touch.found[arrival]
-    if any(touch.written[other] & read for other in arrivals):
-        raise NotPipelined(f"{arrival.name} is copied on from an IPU to a third one")
-    before = [one for one in makers if one.segment is None or one.segment.rank < own.rank]
-    made = [one.offset for one in before if touch.written[one] & read]
+    making = [one for one in makers if one is not arrival and touch.written[one] & read]
+    made = [one.offset for one in making if one.kind is not UnitKind.SEGMENT or one.segment is None or one.segment.rank < own.rank]
     if not made:
-        if any(touch.written[one] & read for one in makers):
+        if making:
             raise NotPipelined(f"{arrival.name} reads what a later stage gives")
         return False
     arrival.offset = max(made) + 1

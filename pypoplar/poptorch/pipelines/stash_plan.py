@@ -59,10 +59,14 @@ def _before(writes: Bools) -> Int64s:
 
 
 def _states(parts: CycleParts, rank: list[int]) -> set[int]:
-    """The variables with values that stay from one micro-batch to the next, which may be of one segment only."""
+    """The variables with values that stay from one micro-batch to the next, which may be of one segment only.
+
+    What has no value to begin with is none of them: nobody reads of it what nobody has written, such as the rows of a sequence that
+    a loop fills.
+    """
     atoms = parts.effects.probably
     finds, writes = atoms.finds[rank], atoms.writes[rank]
-    kept = (finds & (_before(writes) < 0)).any(0) & writes.any(0)
+    kept = (finds & (_before(writes) < 0)).any(0) & writes.any(0) & np.isin(atoms.variable, list(parts.initial))
     several = kept & ((finds | writes).sum(0) > 1)
     if several.any():
         atom = int(np.flatnonzero(several)[0])
