@@ -178,6 +178,48 @@ def test_loops_and_losses_of_stages_before_the_last_overlap():
     assert_alike(Recurrent, 4, training=True, calls=1, optimizer=scaled)
 
 
+class Watched(nn.Module):
+    """Two stages, the second one of which calls a function of the host, which may fail."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.calls, self.fails = 0, 0
+        self.host = poptorch.CPU(self.watch, "watch")
+
+    def watch(self, x):
+        self.calls += 1
+        if self.calls == self.fails:
+            raise ValueError("the host has had enough")
+        return x * 2
+
+    def forward(self, x, labels):
+        with poptorch.Block("A", ipu_id=0):
+            x = torch.relu(self.a(x))
+        with poptorch.Block("B", ipu_id=1):
+            x = self.b(x)
+            return self.host(x.detach()), nn.functional.cross_entropy(x, labels)
+
+
+def test_a_call_that_fails_in_a_pipeline_tells_batch_and_stage_and_changes_nothing():
+    def twice(options):
+        options.deviceIterations(2)
+
+    results = []
+    for fails in (False, True):
+        module = Watched()
+        _, model = run(poptorch.PipelinedExecution, module, 3, training=True, times=2, calls=1, set_options=twice)
+        arguments = torch.ones(6 * ROWS, WIDTH), torch.zeros(6 * ROWS, dtype=torch.int64)
+        if fails:
+            module.calls, module.fails = 0, 5
+            with pytest.raises(ValueError, match="had enough") as caught:
+                model(*arguments)
+            assert "failed in batch 5 of 6, device iteration 2 of 2, in stage 1 forward. " in caught.value.__notes__[0]
+        results.append([*model(*arguments), *(value.clone() for value in module.state_dict().values())])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+
+
 @pytest.mark.parametrize(
     "mode",
     [

@@ -98,9 +98,18 @@ class CallLoops:
         """Which batch it is, given the rounds that each loop has left, the present one included; -1 where none has begun."""
         rounds, ahead = (self.times, self.period, self.accumulated), iter(left)
         done = [0 if many == 1 else min(_begun(many, next(ahead)), many - 1) for many in rounds]
-        iteration, iterations = done[0] * self.period + done[1], self.times * self.period
-        batch = iteration * self.accumulated + done[2]
+        return self.place_of((done[0] * self.period + done[1]) * self.accumulated + done[2])
+
+    def place_of(self, batch: int) -> str:
+        """A batch in words, by its number in the call."""
+        iterations = self.times * self.period
+        iteration = batch // self.accumulated
         return f"batch {batch + 1} of {iterations * self.accumulated}, device iteration {iteration + 1} of {iterations}"
+
+    @property
+    def in_pipeline(self) -> int:
+        """How many batches follow each other through a pipeline before it is empty."""
+        return self.accumulated if self.accumulated > 1 else self.times * self.period
 
     @property
     def steps(self) -> CallLoops:

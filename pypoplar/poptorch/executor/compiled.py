@@ -24,6 +24,7 @@ from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.pipelined_step import PipelinedStep
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
+from pypoplar.poptorch.pipelines.finished_segments import next_segment
 from pypoplar.poptorch.pipelines.stage_walk import StagedGraph
 from pypoplar.poptorch.update.host_state import of_first_replica
 from pypoplar.program import Sequence
@@ -54,7 +55,7 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
         graph.createHostRead(SEED, lowered.seed)
     functions = lowered.host_functions
     return LoweredModel(
-        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions, step.overlaps)
+        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions, step.cycle)
     )
 
 
@@ -76,7 +77,7 @@ class CompiledModel:
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
         self.state = _state(joint)
-        self.seeded, self.overlaps = interface.seeded, interface.overlaps
+        self.seeded, self.segments = interface.seeded, interface.segments
         self.engine = Engine(executable, name=settings.name)
         self.engine.load(device)
         for handle, function in interface.functions.items():
@@ -125,9 +126,17 @@ class CompiledModel:
 
     def where(self) -> str:
         """How far the call has come that has begun."""
-        if self.overlaps:
-            return self.loops.place_in_pipeline(self.checkpoint.loops_left(0, self.loops.steps.count))
+        if self.segments:
+            return self._where_in_pipeline()
         return self.loops.place(self.checkpoint.loops_left(0, self.loops.count))
+
+    def _where_in_pipeline(self) -> str:
+        failed = self.engine.getReport().failed_runs
+        executions = {step.number: step.executions for step in failed[-1].steps} if failed else {}
+        found = next_segment(self.engine.executable.tree, executions, self.segments, self.loops.in_pipeline) if failed else None
+        if found is not None and found.batch < self.batches.count:
+            return f"{self.loops.place_of(found.batch)}, in {found.name}"
+        return self.loops.place_in_pipeline(self.checkpoint.loops_left(0, self.loops.steps.count))
 
     def anchored(self) -> dict[str, Any]:
         """What anchors were in the last call."""

@@ -16,6 +16,7 @@ from torch import fx
 from pypoplar.errors import FileLoadError
 from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.executor.step_program import ModelOutput
+from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 
 DTYPES = {np.dtype(kind).name: np.dtype(kind) for kind in "?bBhHiIlLqQefd"}
 
@@ -29,7 +30,7 @@ class ModelInterface:
     anchors: Mapping[str, ModelOutput]
     seeded: bool  # whether it draws random numbers
     functions: Mapping[str, Callable[..., None]] = field(factory=dict)  # of the host, by handle
-    overlaps: bool = False  # whether stages work on different batches at the same time
+    segments: tuple[SegmentOfCycle, ...] = ()  # of a pipeline's cycle, where stages work on different batches at the same time
 
     def to_json(self) -> str | None:
         """What `of_json` makes an equal one of; None where something has no such form."""
@@ -40,7 +41,7 @@ class ModelInterface:
             "outputs": [_plain_or_array(one) for one in self.outputs],
             "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
             "seeded": self.seeded,
-            "overlaps": self.overlaps,
+            "segments": [[one.name, one.offset] for one in self.segments],
         }
         return json.dumps(told)
 
@@ -52,7 +53,8 @@ class ModelInterface:
             inputs = {str(name): _memory(*form) for name, form in told["inputs"].items()}
             outputs = tuple(_output(one, node) for one, node in zip(told["outputs"], joint.outputs, strict=True))
             anchors = {str(name): _output(one, None) for name, one in told["anchors"].items()}
-            return cls(inputs, outputs, anchors, bool(told["seeded"]), overlaps=bool(told["overlaps"]))
+            segments = tuple(SegmentOfCycle(str(name), int(offset)) for name, offset in told["segments"])
+            return cls(inputs, outputs, anchors, bool(told["seeded"]), segments=segments)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise FileLoadError(f"damaged: what goes in and comes out of the model is not there: {problem!r}") from problem
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from attrs import define, field
 from torch import fx
@@ -24,7 +24,6 @@ from pypoplar.program import Copy, Repeat, Sequence
 class PipelinedStep(StepProgram):
     """Builds the program of a call from a graph that has been lowered by segments. `NotPipelined` where it cannot be."""
 
-    overlaps: ClassVar[bool] = True
     _segments: dict[int, Segment] = field(factory=dict)  # that make an output, by the identity of its copy
 
     @property
@@ -49,6 +48,7 @@ class PipelinedStep(StepProgram):
         inputs = [copy for copy in before.programs if isinstance(copy, Copy)]
         written = [one.tensor for one in lowered.variables.values() if one.tensor is not None]
         parts = cycle_parts(lowered.graph, lowered.programs, inputs, results, written)
+        self.cycle = parts.segments
         seeds = None if lowered.seed is None else Seeds(lowered.seed, lowered.walk.model.seeds or {})
         pipeline = PipelineProgram(lowered.graph, parts, seeds)
         final = Sequence([copied(self._of(OutputMode.Final)), sums])

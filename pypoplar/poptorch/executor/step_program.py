@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from pypoplar.poptorch.executor.common_rounding import rounded_alike
 from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
+from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.update.accumulation import PartOf
 from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Copy, Repeat, Sequence
@@ -74,7 +75,7 @@ class StepProgram:
     outputs: list[ModelOutput] = field(factory=list)
     anchors: dict[str, ModelOutput] = field(factory=dict)
     _copies: list[OutputCopy] = field(factory=list)
-    overlaps: ClassVar[bool] = False  # whether stages work on different batches at the same time
+    cycle: tuple[SegmentOfCycle, ...] = field(init=False, default=())  # of a pipeline, where stages overlap
 
     def build(self) -> Sequence:
         """The program. `inputs`, `outputs` and `anchors` are known afterwards."""

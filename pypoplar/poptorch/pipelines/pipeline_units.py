@@ -15,6 +15,7 @@ from pypoplar.compiler.liveness.block_effects import BlockEffects, block_effects
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import Pass
+from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
 from pypoplar.program import Copy, Sequence
 from pypoplar.program.base import Program
@@ -64,9 +65,18 @@ class CycleParts:
     ipus: IpusOfElements
     initial: frozenset[int]  # the variables, by number, that have values before anything is run
 
+    @property
+    def segments(self) -> tuple[SegmentOfCycle, ...]:
+        """Those of a cycle, in its order."""
+        return tuple(SegmentOfCycle(unit.name, unit.offset) for unit in self.units if unit.kind is UnitKind.SEGMENT)
+
 
 def cycle_parts(
-    graph: Graph, programs: dict[Segment, Sequence], inputs: Iterable[Copy], results: Iterable[SentResult], written: Iterable[Tensor]
+    graph: Graph,
+    programs: dict[Segment, Sequence],
+    inputs: Iterable[Copy],
+    results: Iterable[SentResult],
+    written: Iterable[Tensor],
 ) -> CycleParts:
     """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap.
 
