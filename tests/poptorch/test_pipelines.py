@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from law_examples import examples
 from torch import nn
 
-from pypoplar import GraphMemoryAllocationError, InvalidOption, poptorch
+from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, poptorch
+from pypoplar.poptorch.executor.building import make_device
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
+from pypoplar.poptorch.pipelines.stash_rings import HeldByTiles
 from pypoplar.poptorch.user_log import logger
 
 WIDTH, ROWS = 4, 2
@@ -176,6 +178,18 @@ def test_loops_and_losses_of_stages_before_the_last_overlap():
         return poptorch.optim.SGD(parameters, lr=0.2, momentum=0.9, use_combined_accum=True, loss_scaling=4.0)
 
     assert_alike(Recurrent, 4, training=True, calls=1, optimizer=scaled)
+
+
+def test_a_tile_has_one_piece_of_each_place_of_a_stash():
+    graph = Graph(make_device(1).getTarget())
+    whole = graph.addVariable(FLOAT, [2, 3], "whole")
+    for element in range(6):
+        graph.setTileMapping(whole.flatten()[element], element % 2)
+    held = HeldByTiles.of(graph.freeze(), whole)
+    assert held.tiles.tolist() == [0, 1]
+    places = held.places(graph, "stash", 2)
+    assert [[tuple(one) for one in tile] for tile in graph.getTileMapping(places)] == [[(0, 3), (6, 9)], [(3, 6), (9, 12)]]
+    assert held.elements.slice(0, 3) == whole.flatten().subSample(2)
 
 
 class Watched(nn.Module):

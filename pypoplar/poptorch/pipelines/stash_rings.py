@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar import popops
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.intervals import Interval
+from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat, concat_slices
 from pypoplar.popops.expr import Const, Equal, PlaceHolder, Select
 from pypoplar.poptorch.pipelines.pipeline_units import CycleParts
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
@@ -61,8 +65,9 @@ def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashP
     saves: dict[int, Sequence] = defaultdict(Sequence)
     for ring, tensors in together.items():
         counter, depth, name = counters[ring.ipu], ring.depth, f"{parts.units[ring.maker].name}/stash"
-        value = concat([tensor.flatten() for tensor in tensors]).expand([0])
-        places = concat([_places(graph, tensor, name, depth) for tensor in tensors], 1)
+        held = [HeldByTiles.of(parts.effects.frozen, tensor) for tensor in tensors]
+        value = concat([one.elements for one in held]).expand([0])
+        places = concat([one.places(graph, name, depth) for one in held], 1)
         popops.dynamicUpdate(graph, places, value, counter.at(depth, 0), [0], [1], saves[ring.maker], f"{name}/save")
         for unit, cycles in ring.lags:
             at = counter.at(depth, cycles)
@@ -73,15 +78,41 @@ def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashP
     return StashPrograms(dict(restores), dict(saves), begin, advance)
 
 
-def _places(graph: Graph, tensor: Tensor, name: str, depth: int) -> Tensor:
-    """[depth, elements]: places for a tensor, each on the tiles that have it. A message about memory names them."""
-    flat = tensor.flatten()
-    made = f"{name}, {depth} deep, of {tensor.getDebugStr()}"
-    places = graph.addVariable(tensor.elementType(), [depth, flat.numElements()], made)
-    mapping = graph.getTileMapping(flat)
-    for place in range(depth):
-        graph.setTileMapping(places[place], mapping)
-    return places
+@frozen(eq=False)
+class HeldByTiles:
+    """All of a variable, tile by tile: so that a tile has one piece of each place, however many it has of the variable."""
+
+    whole: Tensor
+    elements: Tensor  # flat
+    tiles: Int64s  # that have some
+    ends: Int64s  # where in `elements` those of each tile end
+
+    @staticmethod
+    def of(frozen: FrozenGraph, whole: Tensor) -> HeldByTiles:
+        """Those of a variable."""
+        (number,) = whole.variable_numbers()
+        first, end = (int(bound) for bound in frozen.variables.first[number : number + 2])
+        mapping = frozen.mapping
+        some = slice(int(np.searchsorted(mapping.end, first, "right")), int(np.searchsorted(mapping.begin, end)))
+        begin, stop = np.maximum(mapping.begin[some], first) - first, np.minimum(mapping.end[some], end) - first
+        tile = mapping.tile[some].astype(np.int64)
+        order = np.argsort(tile, kind="stable")
+        flat = whole.flatten()
+        elements = flat if (np.diff(order) == 1).all() else concat_slices(flat, begin[order], stop[order])
+        tiles, opened = np.unique(tile[order], return_index=True)
+        ends = np.cumsum((stop - begin)[order])[[*(opened[1:] - 1), -1]] if len(tiles) else tiles
+        return HeldByTiles(whole, elements, tiles, ends)
+
+    def places(self, graph: Graph, name: str, depth: int) -> Tensor:
+        """[depth, elements]: places for it, each on the tiles that have it. A message about memory names them."""
+        made = f"{name}, {depth} deep, of {self.whole.getDebugStr()}"
+        places = graph.addVariable(self.whole.elementType(), [depth, self.elements.numElements()], made)
+        mapping: list[list[Interval]] = [[] for _ in range(graph.getTarget().getNumTiles())]
+        for tile, (begin, end) in zip(self.tiles.tolist(), pairwise([0, *self.ends.tolist()]), strict=True):
+            mapping[tile].append(Interval(begin, end))
+        for place in range(depth):
+            graph.setTileMapping(places[place], mapping)
+        return places
 
 
 @frozen(eq=False)
