@@ -180,6 +180,46 @@ def test_loops_and_losses_of_stages_before_the_last_overlap():
     assert_alike(Recurrent, 4, training=True, calls=1, optimizer=scaled)
 
 
+def recomputed(options):
+    options._Popart.set("autoRecomputation", 3)
+
+
+class Deep(nn.Module):
+    """Stages with much that gradients take, running statistics, chance, and a function of the host."""
+
+    def __init__(self, stages=2):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(self.stage() for _ in range(stages))
+        self.host = poptorch.CPU(lambda x: x * 2, "twice")
+
+    def stage(self):
+        deep = [layer for _ in range(3) for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh())]
+        return nn.Sequential(*deep, nn.BatchNorm1d(WIDTH), nn.Dropout())
+
+    def forward(self, x, labels):
+        for number, layers in enumerate(self.layers):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                y = layers(x)
+                x = y * self.host(y.detach()) if number == 0 else y
+                if number == len(self.layers) - 1:
+                    return x, nn.functional.cross_entropy(x, labels)
+
+
+def stashed_bytes(model):
+    """What all stashes together take."""
+    variables = model.getReport().compilation.loweredVariables
+    return sum(one.size for one in variables if "/stash, " in one.name)
+
+
+@pytest.mark.parametrize("stages", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_stages_that_are_computed_again_give_the_same_from_smaller_stashes(stages):
+    kept, keeping = run(poptorch.PipelinedExecution, Deep(stages), 2 * stages, training=True)
+    again, recomputing = run(poptorch.PipelinedExecution, Deep(stages), 2 * stages, training=True, set_options=recomputed)
+    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    assert stashed_bytes(recomputing) <= stashed_bytes(keeping) / 2
+
+
 def test_a_tile_has_one_piece_of_each_place_of_a_stash():
     graph = Graph(make_device(1).getTarget())
     whole = graph.addVariable(FLOAT, [2, 3], "whole")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from pypoplar.compiler.control.operation_tree import Access, Block, Choice, Grou
 from pypoplar.compiler.control.program_walk import operation_tree
 from pypoplar.compiler.control.stackless import answer
 from pypoplar.compiler.control.usage import find_usage
+from pypoplar.compiler.field_table import OUTPUT
 from pypoplar.compiler.liveness.atoms import KINDS, READ, Atoms, find_atoms
 from pypoplar.compiler.liveness.liveness import AtomFlow, full_edges
 from pypoplar.graph.frozen import FrozenGraph
@@ -42,6 +44,40 @@ class BlockEffects:
     surely: AtomEffects
     probably: AtomEffects
     accesses: tuple[tuple[Access, ...], ...]  # of each program, with those of functions that it calls
+
+
+@frozen
+class Touched:
+    """The variables, by number, of which a program may read something, and may write something."""
+
+    read: frozenset[int]
+    written: frozenset[int]
+
+
+def touched_variables(graph: Graph, programs: Sequence[Program]) -> list[Touched]:
+    """What each of many programs touches, variable by variable, which is told sooner than `block_effects`."""
+    frozen = graph.freeze()
+    tree = operation_tree(programs, graph)
+    regions = collect_regions(frozen, find_usage(tree, []).compute_sets)
+    owner = regions.strands.owner
+    variable = np.searchsorted(frozen.variables.first, regions.strands.begin, "right") - 1
+    compute_set = frozen.vertices.compute_set[regions.vertex][owner].astype(np.int64)
+    of_sets = []
+    for chosen in (regions.fields.access[regions.entry][owner] != OUTPUT, regions.written):
+        by_set: dict[int, set[int]] = defaultdict(set)
+        pairs = np.unique(np.stack((compute_set[chosen], variable[chosen])), axis=1)
+        for one, number in zip(*pairs.tolist(), strict=True):
+            by_set[one].add(number)
+        of_sets.append(by_set)
+    touched = []
+    for block in tree.programs():
+        found: tuple[set[int], set[int]] = set(), set()
+        for access in _accesses(tree, block):
+            for numbers, by_set, tensors in zip(found, of_sets, (access.reads, access.writes), strict=True):
+                numbers |= by_set.get(access.compute_set, set())
+                numbers |= {number for tensor in tensors for number in tensor.variable_numbers()}
+        touched.append(Touched(frozenset(found[0]), frozenset(found[1])))
+    return touched
 
 
 def block_effects(graph: Graph, programs: Sequence[Program]) -> BlockEffects:

@@ -27,6 +27,7 @@ MEANS = {
     MeanReductionStrategy.Post: GradientReduction.MEAN,
     MeanReductionStrategy.PostAndLoss: GradientReduction.MEAN_AND_LOSS,
 }
+RECOMPUTED = (3, 4)  # PopART's RecomputationType Pipeline and RecomputeAll
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
 
 
@@ -62,6 +63,7 @@ class ModelSettings:
     outline_threshold: float | None = 1.0  # what operations that repeat are worth at least to be a function; None for no functions
     outline_prunes: bool = True  # functions whose copies of arguments take too much
     same_buffers: bool = True  # whether all replicas are to have the same ones
+    recomputes: bool = False  # stages of a pipeline what their gradients take
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -108,6 +110,7 @@ class ModelSettings:
             float(popart.get("outlineThreshold", 1.0)) if popart.get("enableOutlining", True) else None,
             bool(popart.get("enableOutliningCopyCostPruning", True)),
             options.broadcast_buffers,
+            popart.get("autoRecomputation") in RECOMPUTED,
         )
 
     def check_pipeline(self, stages: int, training: bool) -> None:

@@ -47,7 +47,7 @@ class PipelinedStep(StepProgram):
             results += [self._result(copy, period) for copy in every]
         inputs = [copy for copy in before.programs if isinstance(copy, Copy)]
         written = [one.tensor for one in lowered.variables.values() if one.tensor is not None]
-        parts = cycle_parts(lowered.graph, lowered.programs, inputs, results, written)
+        parts = cycle_parts(lowered.graph, lowered.programs, inputs, results, written, recomputes=settings.recomputes)
         self.cycle = parts.segments
         seeds = None if lowered.seed is None else Seeds(lowered.seed, lowered.walk.model.seeds or {})
         pipeline = PipelineProgram(lowered.graph, parts, seeds)

@@ -69,7 +69,7 @@ def set_available_memory(tensor: torch.Tensor, available_memory_proportion: floa
 
 @public
 def recomputationCheckpoint(*tensors: Any) -> Any:
-    """The tensors. It is accepted, told once, and changes nothing: what gradients need is kept.
+    """The tensors. It is accepted, told once, and changes nothing: a stage that is computed again is so from its inputs.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def recomputationCheckpoint(*tensors: Any) -> Any:
     several = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     for number, one in enumerate(several):
         check_tensor("recomputationCheckpoint", f"tensor {number}", one)
-    say_once("poptorch.recomputationCheckpoint changes nothing: no value is computed twice")
+    say_once("poptorch.recomputationCheckpoint changes nothing: what is computed again is so from the inputs of its stage")
     return several[0] if several is tensors and len(several) == 1 else several
 
 

@@ -9,6 +9,7 @@ from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.spelling import nearest
 
 MEANINGS = {
+    "autoRecomputation": "what a pipeline's stages compute again before their gradients: 3 or 4 all but the last, 0 nothing; 0",
     "cachePath": "the directory of Options.enableExecutableCaching",
     "convolutionOptions": "options of poplin's convolutions",
     "enableEngineCaching": "whether Options.enableExecutableCaching is on",
@@ -26,6 +27,9 @@ MEANINGS = {
     "syntheticDataMode": "Options.enableSyntheticData: 0 off, 1 zeros, 2 random",
 }
 """Those that do what they say; others change nothing."""
+
+UNUSED = {"autoRecomputation": (1, 2)}
+"""Values of those that change nothing."""
 
 REFUSED = {
     "automaticLossScalingSettings.enabled": (False, "a loss scaling that follows the gradients"),
@@ -101,6 +105,8 @@ def check_key(key: object, value: object) -> Any:
     value = CHECKS[key](option, value)
     if key == "outlineThreshold" and isinstance(value, float) and value < 0:
         raise InvalidOption(f"{option}: what operations are worth at least is 0 or more, got {value!r}")
+    if key == "autoRecomputation":
+        checks.whole_number(option, value, 0, 4)
     if key == "syntheticDataMode":
         checks.whole_number(option, value, 0, 2)
     if key == "partialsTypeMatMuls" and value not in ("float", "half"):

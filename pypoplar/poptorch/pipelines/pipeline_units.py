@@ -16,6 +16,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import Pass
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
+from pypoplar.poptorch.pipelines.recomputation import steps_again
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
 from pypoplar.program import Copy, Sequence
 from pypoplar.program.base import Program
@@ -77,11 +78,15 @@ def cycle_parts(
     inputs: Iterable[Copy],
     results: Iterable[SentResult],
     written: Iterable[Tensor],
+    *,
+    recomputes: bool = False,
 ) -> CycleParts:
     """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap.
 
-    `written` is what the host gives values between calls.
+    `written` is what the host gives values between calls. If it `recomputes`, all stages but the last make again what their
+    gradients take.
     """
+    initial = _initial(graph, written)
     ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
     last = max(one.stage for one in programs)
     for segment, program in programs.items():
@@ -92,6 +97,8 @@ def cycle_parts(
             else:
                 own.programs.append(step)
         segments.append(own)
+    if recomputes:
+        _recompute(graph, segments, initial)
     hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
     sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
     units = [*arrivals, *hosts, *segments, *sent]
@@ -107,15 +114,25 @@ def cycle_parts(
     kept = sorted((unit for unit in units if unit not in once), key=lambda unit: _position(unit, last))
     copies = tuple(copy for unit in once for copy in unit.programs if isinstance(copy, Copy))
     rows = _rows(effects, [units.index(unit) for unit in kept])
-    return CycleParts(tuple(kept), rows, copies, ipus, _initial(effects, written))
+    return CycleParts(tuple(kept), rows, copies, ipus, initial)
 
 
-def _initial(effects: BlockEffects, written: Iterable[Tensor]) -> frozenset[int]:
+def _initial(graph: Graph, written: Iterable[Tensor]) -> frozenset[int]:
     """The variables with initial values, and those that the host writes."""
-    variables, found = effects.frozen.variables, {number for tensor in written for number in tensor.variable_numbers()}
+    variables, found = graph.freeze().variables, {number for tensor in written for number in tensor.variable_numbers()}
     for runs, _ in variables.initial:
         found |= set((np.searchsorted(variables.first, runs.start[runs.count > 0], "right") - 1).tolist())
     return frozenset(found)
+
+
+def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int]) -> None:
+    """Let segments backward begin with what their stages compute again; the last stage's follow at once, and need not."""
+    found = {(one.segment.stage, one.segment.direction): one for one in segments if one.segment is not None}
+    last = max(stage for stage, _ in found)
+    for (stage, direction), unit in found.items():
+        if direction is Pass.BACKWARD and stage < last:
+            forward = found[stage, Pass.FORWARD]
+            unit.programs = [*steps_again(graph, forward.programs, unit.programs, initial), *unit.programs]
 
 
 def _in_turn(arrivals: list[CycleUnit], touch: _Touches) -> list[CycleUnit]:

@@ -1,0 +1,64 @@
+"""What a stage computes again before its gradients, from what has come into it, so that no stash has it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+
+from pypoplar.compiler.liveness.block_effects import Touched, touched_variables
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.host_links import HostFunction
+from pypoplar.program import Call
+from pypoplar.program.base import Program
+
+
+def steps_again(graph: Graph, forward: SequenceOf[Program], backward: SequenceOf[Program], kept: frozenset[int]) -> list[Program]:
+    """The steps of a stage forward that make again what its steps backward read.
+
+    What functions of the host give is made once, and so is what comes from variables that are `kept` from one micro-batch to the
+    next, by number, and change: that is put aside. So is what it makes together with others.
+    """
+    touched = touched_variables(graph, [*forward, *backward])
+    own, behind = touched[: len(forward)], touched[len(forward) :]
+    changed = {variable for one in own for variable in one.written & kept}
+    once = {n for n, step in enumerate(forward) if _calls_host(step) or (own[n].read | own[n].written) & changed}
+    needed = frozenset(variable for one in behind for variable in one.read)
+    while True:
+        again = _needed(own, once, needed)
+        fresh = _torn(own, once, again)
+        if not fresh:
+            return [forward[number] for number in again]
+        once |= fresh
+
+
+def _calls_host(step: Program) -> bool:
+    pending = [step]
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, Call) and isinstance(inner.function, HostFunction):
+            return True
+        pending += [one for one in inner.runs() if isinstance(one, Program)]
+    return False
+
+
+def _needed(own: SequenceOf[Touched], once: set[int], needed: frozenset[int]) -> list[int]:
+    """The steps, by number, that make variables, and what these are made of; but for those that are done once."""
+    found, wanted = list[int](), set(needed)
+    for number in reversed(range(len(own))):
+        if number not in once and own[number].written & wanted:
+            found.append(number)
+            wanted |= own[number].read
+    return found[::-1]
+
+
+def _torn(own: SequenceOf[Touched], once: set[int], again: SequenceOf[int]) -> set[int]:
+    """The steps that write to what a step that is done once writes, too, or that read of it what is there no longer at the end."""
+    written: dict[int, int] = {}  # by variable: the last step that is done once and writes to it
+    for number in once:
+        for variable in own[number].written:
+            written[variable] = max(written.get(variable, -1), number)
+    return {
+        number
+        for number in again
+        if any(variable in written for variable in own[number].written)
+        or any(written.get(variable, -1) > number for variable in own[number].read)
+    }
