@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from torch import nn
 
-from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, poptorch
+from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, concat, poptorch
 from pypoplar.poptorch.executor.building import make_device
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
 from pypoplar.poptorch.pipelines.stash_rings import HeldByTiles
@@ -220,15 +220,16 @@ def test_stages_that_are_computed_again_give_the_same_from_smaller_stashes(stage
     assert stashed_bytes(recomputing) <= stashed_bytes(keeping) / 2
 
 
-def test_a_tile_has_one_piece_of_each_place_of_a_stash():
+def test_a_tile_has_a_stash_in_one_piece():
     graph = Graph(make_device(1).getTarget())
     whole = graph.addVariable(FLOAT, [2, 3], "whole")
     for element in range(6):
         graph.setTileMapping(whole.flatten()[element], element % 2)
-    held = HeldByTiles.of(graph.freeze(), whole)
+    held = HeldByTiles.of(graph.freeze(), [whole])
     assert held.tiles.tolist() == [0, 1]
     places = held.places(graph, "stash", 2)
     assert [[tuple(one) for one in tile] for tile in graph.getTileMapping(places)] == [[(0, 3), (6, 9)], [(3, 6), (9, 12)]]
+    assert concat([places[0].slice(0, 3), places[1].slice(0, 3)]).isContiguous()
     assert held.elements.slice(0, 3) == whole.flatten().subSample(2)
 
 

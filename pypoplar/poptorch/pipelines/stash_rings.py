@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -65,9 +64,8 @@ def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashP
     saves: dict[int, Sequence] = defaultdict(Sequence)
     for ring, tensors in together.items():
         counter, depth, name = counters[ring.ipu], ring.depth, f"{parts.units[ring.maker].name}/stash"
-        held = [HeldByTiles.of(parts.effects.frozen, tensor) for tensor in tensors]
-        value = concat([one.elements for one in held]).expand([0])
-        places = concat([one.places(graph, name, depth) for one in held], 1)
+        held = HeldByTiles.of(parts.effects.frozen, tensors)
+        value, places = held.elements.expand([0]), held.places(graph, name, depth)
         popops.dynamicUpdate(graph, places, value, counter.at(depth, 0), [0], [1], saves[ring.maker], f"{name}/save")
         for unit, cycles in ring.lags:
             at = counter.at(depth, cycles)
@@ -80,39 +78,50 @@ def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashP
 
 @frozen(eq=False)
 class HeldByTiles:
-    """All of a variable, tile by tile: so that a tile has one piece of each place, however many it has of the variable."""
+    """All of some variables of one type, tile by tile: so that a tile has one piece of each place, whatever it has of them."""
 
-    whole: Tensor
+    largest: str  # of the variables; and how many others there are
     elements: Tensor  # flat
     tiles: Int64s  # that have some
     ends: Int64s  # where in `elements` those of each tile end
 
     @staticmethod
-    def of(frozen: FrozenGraph, whole: Tensor) -> HeldByTiles:
-        """Those of a variable."""
-        (number,) = whole.variable_numbers()
-        first, end = (int(bound) for bound in frozen.variables.first[number : number + 2])
-        mapping = frozen.mapping
-        some = slice(int(np.searchsorted(mapping.end, first, "right")), int(np.searchsorted(mapping.begin, end)))
-        begin, stop = np.maximum(mapping.begin[some], first) - first, np.minimum(mapping.end[some], end) - first
-        tile = mapping.tile[some].astype(np.int64)
+    def of(frozen: FrozenGraph, wholes: list[Tensor]) -> HeldByTiles:
+        """Those of variables, each given as a whole."""
+        mapping, before = frozen.mapping, 0
+        begins, stops, of_tiles = list[Int64s](), list[Int64s](), list[Int64s]()
+        for whole in wholes:
+            (number,) = whole.variable_numbers()
+            first, end = (int(bound) for bound in frozen.variables.first[number : number + 2])
+            some = slice(int(np.searchsorted(mapping.end, first, "right")), int(np.searchsorted(mapping.begin, end)))
+            begins.append(np.maximum(mapping.begin[some].astype(np.int64), first) - first + before)
+            stops.append(np.minimum(mapping.end[some].astype(np.int64), end) - first + before)
+            of_tiles.append(mapping.tile[some].astype(np.int64))
+            before += whole.numElements()
+        begin, stop, tile = (np.concatenate(several) for several in (begins, stops, of_tiles))
         order = np.argsort(tile, kind="stable")
-        flat = whole.flatten()
+        flat = concat([whole.flatten() for whole in wholes])
         elements = flat if (np.diff(order) == 1).all() else concat_slices(flat, begin[order], stop[order])
         tiles, opened = np.unique(tile[order], return_index=True)
-        ends = np.cumsum((stop - begin)[order])[[*(opened[1:] - 1), -1]] if len(tiles) else tiles
-        return HeldByTiles(whole, elements, tiles, ends)
+        ends = np.append(0, np.cumsum((stop - begin)[order]))[[*opened[1:], len(order)]]
+        name = max(wholes, key=Tensor.numElements).getDebugStr()
+        return HeldByTiles(f"{name} and {len(wholes) - 1} more" if len(wholes) > 1 else name, elements, tiles, ends)
 
     def places(self, graph: Graph, name: str, depth: int) -> Tensor:
-        """[depth, elements]: places for it, each on the tiles that have it. A message about memory names them."""
-        made = f"{name}, {depth} deep, of {self.whole.getDebugStr()}"
-        places = graph.addVariable(self.whole.elementType(), [depth, self.elements.numElements()], made)
+        """[depth, elements]: places for them, each on the tiles that have them. A message about memory names them.
+
+        A tile has all places in one piece.
+        """
+        made = f"{name}, {depth} deep, of {self.largest}"
+        flat = graph.addVariable(self.elements.elementType(), [depth * self.elements.numElements()], made)
         mapping: list[list[Interval]] = [[] for _ in range(graph.getTarget().getNumTiles())]
-        for tile, (begin, end) in zip(self.tiles.tolist(), pairwise([0, *self.ends.tolist()]), strict=True):
-            mapping[tile].append(Interval(begin, end))
-        for place in range(depth):
-            graph.setTileMapping(places[place], mapping)
-        return places
+        begin = np.append(0, self.ends)[:-1]
+        for tile, first, end in zip(self.tiles.tolist(), (depth * begin).tolist(), (depth * self.ends).tolist(), strict=True):
+            mapping[tile].append(Interval(first, end))
+        graph.setTileMapping(flat, mapping)
+        width = self.ends - begin
+        first = [depth * begin + place * width for place in range(depth)]
+        return concat([concat_slices(flat, one, one + width).expand([0]) for one in first])
 
 
 @frozen(eq=False)
