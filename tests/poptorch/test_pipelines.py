@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,6 +12,7 @@ from torch import nn
 
 from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, concat, poptorch
 from pypoplar.poptorch.executor.building import make_device
+from pypoplar.poptorch.pipelines.pipeline_units import IpusOfElements
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
 from pypoplar.poptorch.pipelines.stash_rings import HeldByTiles
 from pypoplar.poptorch.user_log import logger
@@ -231,6 +233,18 @@ def test_a_tile_has_a_stash_in_one_piece():
     assert [[tuple(one) for one in tile] for tile in graph.getTileMapping(places)] == [[(0, 3), (6, 9)], [(3, 6), (9, 12)]]
     assert concat([places[0].slice(0, 3), places[1].slice(0, 3)]).isContiguous()
     assert held.elements.slice(0, 3) == whole.flatten().subSample(2)
+
+
+@examples(100)
+@given(st.integers(0, 2**32 - 1))
+def test_the_ipus_of_stretches_of_elements_are_those_of_their_elements(seed):
+    random = np.random.default_rng(seed)
+    begin = np.append(0, np.sort(random.choice(np.arange(1, 40), random.integers(0, 12), replace=False)))
+    ipu = random.integers(0, 3, len(begin))
+    first = random.integers(0, 40, random.integers(0, 5))
+    last = first + random.integers(0, 15, len(first))
+    wanted = {int(ipu[begin <= one][-1]) for low, high in zip(first, last, strict=True) for one in range(low, high + 1)}
+    assert IpusOfElements(begin, ipu, np.flatnonzero(np.diff(ipu)) + 1).between(first, last) == wanted
 
 
 class Watched(nn.Module):

@@ -236,13 +236,15 @@ class IpusOfElements:
 
     begin: Int64s  # element ids of stretches, sorted
     ipu: Int64s
+    changes: Int64s  # the stretches that are on another IPU than the one before
 
     @staticmethod
     def of(graph: Graph) -> IpusOfElements:
         """Those of all elements that a graph has now."""
         mapping = graph.freeze().mapping
         tiles = graph.replicas().tiles.target.getTilesPerIPU()
-        return IpusOfElements(mapping.begin.astype(np.int64), mapping.tile.astype(np.int64) // tiles)
+        ipu = mapping.tile.astype(np.int64) // tiles
+        return IpusOfElements(mapping.begin.astype(np.int64), ipu, np.flatnonzero(np.diff(ipu)) + 1)
 
     def of_tensor(self, tensor: Tensor) -> set[int]:
         """The IPUs of a tensor."""
@@ -253,12 +255,13 @@ class IpusOfElements:
 
     def between(self, first: Int64s, last: Int64s) -> set[int]:
         """The IPUs of the elements from each first to each last one."""
-        begin, end = (np.maximum(np.searchsorted(self.begin, ends, "right") - 1, 0) for ends in (first, last))
-        if not len(begin) or not len(self.begin):
+        if not len(first) or not len(self.begin):
             return set()
-        found = set(self.ipu[begin].tolist()) | set(self.ipu[end].tolist())
-        for low, high in zip(begin[end > begin + 1].tolist(), end[end > begin + 1].tolist(), strict=True):
-            found |= set(self.ipu[low:high].tolist())
+        begin, end = (np.maximum(np.searchsorted(self.begin, ends, "right") - 1, 0) for ends in (first, last))
+        change = np.searchsorted(self.changes, (begin, end), "right")
+        found = set(np.unique(self.ipu[np.append(begin, end)]).tolist())
+        for low, high in np.unique(change[:, change[1] > change[0]], axis=1).T.tolist():
+            found |= set(self.ipu[self.changes[low:high]].tolist())
         return found
 
 
