@@ -167,6 +167,11 @@ class HostStreams:
         """Take away the array that was connected to a stream."""
         del self._arrays[number]
 
+    def move(self, number: int, array: AnyArray, address: int) -> None:
+        """Let a stream between the engine and itself use other memory, at an address, like that which it has."""
+        self._arrays[number] = array
+        self.state.tables[Slot.STREAMS][STREAM_WORDS * number + Stream.ADDRESS] = address
+
     def array(self, number: int) -> AnyArray:
         """The host memory of a stream."""
         return self._arrays[number]

@@ -72,6 +72,7 @@ class Case:
     replicas: int
     mode: Any = "native"
     threads: int = 1
+    machines: int = 1  # on which processes believe that they are, in turn
 
 
 class Drawn:

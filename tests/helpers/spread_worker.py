@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import struct
 from mpi4py import MPI
 from spread_cases import outcome
 
-from pypoplar.engine.processes import mpi_meeting
+from pypoplar.engine.processes import mpi_meeting, shared_segments
 
 
 def receive(connection: socket.socket) -> Any:
@@ -42,9 +43,12 @@ def main(port: int) -> None:
     """Run cases until there is None. Between them it waits at a socket, where it takes no processor time as in MPI."""
     comm = MPI.COMM_WORLD
     mpi_meeting.PATIENCE = 60  # where a machine is busy the others come late, and are to raise the same
+    directory = tempfile.TemporaryDirectory()
+    boot = shared_segments.BOOT = Path(directory.name) / "boot_id"
     connection = socket.create_connection(("127.0.0.1", port))
     send(connection, comm.rank)
     while (case := receive(connection)) is not None:
+        boot.write_text(f"machine {comm.rank % case.machines}", encoding="ascii")
         send(connection, outcome(case, comm))
 
 

@@ -1,4 +1,8 @@
-"""The meeting of replicas that several processes hold: an Allreduce, and a persistent request for each pair of processes."""
+"""The meeting of replicas that several processes hold: an Allreduce, and what they send to each other.
+
+That lies in memory which processes of one machine share; between machines it goes by a persistent request for each pair of
+processes.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
 from pypoplar.engine.processes.coming_together import BEGINS, HOST, different_places, first_failure
 from pypoplar.engine.processes.peers import BrokenMeetingError, Peers, together
+from pypoplar.engine.processes.shared_segments import SharedSegments
 from pypoplar.engine.replicas.meeting import Failure
 from pypoplar.engine.replicas.parting import place
+from pypoplar.engine.streams import HostStreams
 from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.layout import NOTHING
@@ -25,16 +31,43 @@ Told = TypeVar("Told")
 PATIENCE = 0.6  # seconds for which a process that has failed waits for the others, so that all raise what it has raised
 
 
-@frozen(eq=False)
+@define(eq=False)
+class _Turns:
+    """A stream with two buffers in memory that another process has, too: it has the one or the other."""
+
+    streams: HostStreams
+    number: int
+    buffers: tuple[AnyArray, AnyArray]
+    _addresses: tuple[int, int] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        first, second = (buffer.ctypes.data for buffer in self.buffers)
+        self._addresses = first, second
+
+    def take(self, which: int) -> None:
+        """Let the stream have one of them."""
+        self.streams.move(self.number, self.buffers[which], self._addresses[which])
+
+
+@define(eq=False)
 class _Route:
     """How what replicas send at a service goes: between replicas of this process, and to and from others."""
 
-    sent: Sequence[AnyArray]
-    received: Sequence[AnyArray]
     inside: list[tuple[AnyArray, AnyArray]]  # from and to
     packed: list[tuple[Bytes, list[Bytes]]]  # what goes to a process in a buffer, and its parts
     unpacked: list[tuple[Bytes, list[Bytes]]]
     requests: list[Any]
+    senders: list[_Turns]  # by shared memory; they fill one buffer while receivers read the other
+    receivers: list[_Turns]
+    turn: int = 0  # the buffer of senders: all processes have exchanged as often
+
+    def take_turns(self) -> None:
+        """Let receivers have what senders have filled, and senders the other buffer."""
+        for one in self.receivers:
+            one.take(self.turn)
+        self.turn = 1 - self.turn
+        for one in self.senders:
+            one.take(self.turn)
 
 
 @define(eq=False)
@@ -45,6 +78,7 @@ class MpiMeeting:
     executable: Executable
     error_of: Callable[[Fault], BaseException]
     checks: BroadcastChecks
+    segments: SharedSegments
     ends_together: bool = True
     _routes: dict[int, _Route] = field(factory=dict)
     _line: str = ""  # the user's line that has called run
@@ -139,50 +173,62 @@ class MpiMeeting:
 
     # Exchanges
 
-    def prepare(self, services: Sequence[Mapping[str, Any]], arrays: Callable[[int], Sequence[AnyArray]]) -> None:
-        """Make the buffers and requests of all exchanges; `arrays` gives those of a stream, by replica."""
+    def prepare(self, services: Sequence[Mapping[str, Any]], streams: Sequence[HostStreams]) -> None:
+        """Make the buffers and requests of all exchanges, once; `streams` are those of each replica of this process."""
         for number, service in enumerate(services):
-            if "receivers" in service:
-                sent, received = arrays(service["sent"]), arrays(service["received"])
-                self._route(number, sent, received, service["receivers"])
+            if "receivers" in service and number not in self._routes:
+                self._routes[number] = self._new_route(number, service, streams)
 
-    def _route(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> _Route:
-        known = self._routes.get(service)
-        if known is not None and all(map(_is, (*known.sent, *known.received), (*sent, *received))):
-            return known
-        route = self._routes[service] = self._new_route(sent, received, receivers)
-        return route
-
-    def _new_route(self, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> _Route:
+    def _new_route(self, number: int, service: Mapping[str, Any], streams: Sequence[HostStreams]) -> _Route:
         ours, holder = self.ours, self.peers.shares.holder
         outward: dict[int, list[Bytes]] = {}
         inward: dict[int, list[Bytes]] = {}
-        inside = []
-        for sender, receiver in enumerate(receivers):  # in the same order on both sides
-            if sender in ours and receiver in ours:
-                inside.append((sent[sender - ours.start], received[receiver - ours.start]))
-            elif sender in ours:
-                outward.setdefault(holder(receiver), []).append(_bytes(sent[sender - ours.start]))
-            elif receiver in ours:
-                inward.setdefault(holder(sender), []).append(_bytes(received[receiver - ours.start]))
+        inside, senders, receivers = [], list[_Turns](), list[_Turns]()
+        for sender, receiver in enumerate(service["receivers"]):  # in the same order on both sides
+            if sender not in ours and receiver not in ours:
+                continue
+            sent, received = service["sent"], service["received"]
+            source = streams[sender - ours.start].array(sent) if sender in ours else None
+            target = streams[receiver - ours.start].array(received) if receiver in ours else None
+            if source is not None and target is not None:
+                inside.append((source, target))
+                continue
+            own = target if source is None else source
+            assert own is not None
+            buffers = self.segments.buffers(self.peers.shares, number, sender, receiver, own)
+            if source is not None and buffers is not None:
+                senders.append(_Turns(streams[sender - ours.start], sent, buffers))
+            elif buffers is not None:
+                receivers.append(_Turns(streams[receiver - ours.start], received, buffers))
+            elif source is not None:
+                outward.setdefault(holder(receiver), []).append(_bytes(source))
+            else:
+                inward.setdefault(holder(sender), []).append(_bytes(own))
+        for one in senders:
+            one.take(0)
+        return self._with_requests(inside, outward, inward, senders, receivers)
+
+    def _with_requests(
+        self,
+        inside: list[tuple[AnyArray, AnyArray]],
+        outward: Mapping[int, list[Bytes]],
+        inward: Mapping[int, list[Bytes]],
+        senders: list[_Turns],
+        receivers: list[_Turns],
+    ) -> _Route:
         out = {process: _buffer(parts) for process, parts in outward.items() if sum(map(len, parts))}
         into = {process: _buffer(parts) for process, parts in inward.items() if sum(map(len, parts))}
         requests = [self.peers.receiving(buffer, process) for process, buffer in into.items()]
         requests += [self.peers.sending(buffer, process) for process, buffer in out.items()]
-        route = _Route(
-            sent,
-            received,
-            inside,
-            [(buffer, outward[process]) for process, buffer in out.items() if len(outward[process]) > 1],
-            [(buffer, inward[process]) for process, buffer in into.items() if len(inward[process]) > 1],
-            requests,
-        )
+        packed = [(buffer, outward[process]) for process, buffer in out.items() if len(outward[process]) > 1]
+        unpacked = [(buffer, inward[process]) for process, buffer in into.items() if len(inward[process]) > 1]
+        route = _Route(inside, packed, unpacked, requests, senders, receivers)
         weakref.finalize(route, _free, requests).atexit = False
         return route
 
-    def exchange(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> None:
+    def exchange(self, number: int, service: Mapping[str, Any], streams: Sequence[HostStreams]) -> None:
         """Bring what each replica has sent to the one to which it sends."""
-        route = self._route(service, sent, received, receivers)
+        route = self._routes[number]
         for buffer, parts in route.packed:
             np.concatenate(parts, out=buffer)
         if route.requests:
@@ -190,8 +236,9 @@ class MpiMeeting:
             kind.Startall(route.requests)
         for array, target in route.inside:
             np.copyto(target, array)
+        route.take_turns()
         if route.requests:
-            self.peers.wait(lambda: bool(kind.Testall(route.requests)), lambda: self._place(service))
+            self.peers.wait(lambda: bool(kind.Testall(route.requests)), lambda: self._place(number))
         for buffer, parts in route.unpacked:
             begin = 0
             for part in parts:
@@ -204,10 +251,6 @@ def _free(requests: Sequence[Any]) -> None:
     for request in requests:
         with contextlib.suppress(Exception):  # MPI may have ended
             request.Free()
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 def _bytes(array: AnyArray) -> Bytes:

@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.freed_memory import give_back
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.faults import Fault, fault_error
@@ -21,6 +20,7 @@ from pypoplar.engine.processes.instance_peers import instance_peers, peers_of
 from pypoplar.engine.processes.mpi import checked_communicator
 from pypoplar.engine.processes.mpi_meeting import MpiMeeting
 from pypoplar.engine.processes.peers import Peers, together
+from pypoplar.engine.processes.shared_segments import share_segments
 from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.replicas.replica import Replica
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarError
@@ -149,17 +149,14 @@ class SpreadReplicas:
             return fault_error(executable, memory, fault)
 
         checks = BroadcastChecks(executable, first.streams, executable.options.mpi_checks)
-        self.meeting = MpiMeeting(self.peers, executable, error_of, checks)
+        segments = share_segments(self.peers, executable, line_text(caller_location()))
+        self.meeting = MpiMeeting(self.peers, executable, error_of, checks, segments)
         return self.meeting
 
     def load(self, replicas: Sequence[Replica]) -> None:
         """Make the buffers and requests of all exchanges."""
         assert self.meeting is not None
-
-        def arrays(stream: int) -> list[AnyArray]:
-            return [replica.streams.array(stream) for replica in replicas]
-
-        self.meeting.prepare(self.meeting.executable.services, arrays)
+        self.meeting.prepare(self.meeting.executable.services, [replica.streams for replica in replicas])
 
     def begin(self, program: int) -> None:
         """All processes begin to run a program."""

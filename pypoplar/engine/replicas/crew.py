@@ -178,8 +178,7 @@ class Crew:
         for replica, runner, clock in zip(self.replicas, self.runners, clocks, strict=True):
             replica.state.tables[Slot.COMPUTE_CYCLES][step] += latest - clock
             runner.wait_until(latest)
-        sent, received = ([replica.streams.array(service[end]) for replica in self.replicas] for end in ("sent", "received"))
-        self.meeting.exchange(number, sent, received, service["receivers"])
+        self.meeting.exchange(number, service, [replica.streams for replica in self.replicas])
 
     # Threads
 

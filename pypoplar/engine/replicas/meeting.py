@@ -6,14 +6,15 @@ makes for its own replicas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.faults import Fault
+from pypoplar.engine.streams import HostStreams
 
 Told = TypeVar("Told")
 
@@ -49,8 +50,8 @@ class Meeting(Protocol):
     def gather(self, told: Sequence[Told]) -> Sequence[Told]:
         """What all replicas say, in order, of what `ours` say."""
 
-    def exchange(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> None:
-        """Bring what each replica has sent to the one to which it sends; `sent` and `received` are the arrays of `ours`."""
+    def exchange(self, number: int, service: Mapping[str, Any], streams: Sequence[HostStreams]) -> None:
+        """Bring what each replica has sent to the one to which it sends, by a service; `streams` are those of `ours`."""
 
     def failed(self, failures: Sequence[Failure]) -> Fault:
         """The fault that ended the run; what was raised is raised. `failures` are those of `ours` in a round, at least one."""
@@ -79,10 +80,10 @@ class OneProcess:
         """What is told itself."""
         return told
 
-    def exchange(self, service: int, sent: Sequence[AnyArray], received: Sequence[AnyArray], receivers: Sequence[int]) -> None:
+    def exchange(self, number: int, service: Mapping[str, Any], streams: Sequence[HostStreams]) -> None:
         """Copy each array to its receiver's."""
-        for array, receiver in zip(sent, receivers, strict=True):
-            np.copyto(received[receiver], array)
+        for own, receiver in zip(streams, service["receivers"], strict=True):
+            np.copyto(streams[receiver].array(service["received"]), own.array(service["sent"]))
 
     def failed(self, failures: Sequence[Failure]) -> Fault:
         """The first one: that with the least time; of several the lowest."""

@@ -20,14 +20,14 @@ def ranks(request):
 
 
 @examples(30, fewest=5)  # each costs two processes and the test half a second
-@given(SEEDS, st.integers(1, 4), st.sampled_from(["native", "interpret"]))
-def test_replicas_of_several_processes_are_those_of_one(ranks, seed, share, mode):
+@given(SEEDS, st.integers(1, 4), st.sampled_from(["native", "interpret"]), st.integers(1, 2))
+def test_replicas_of_several_processes_are_those_of_one(ranks, seed, share, mode, machines):
     processes, workers = ranks
     replicas = max(2, min(8, share * processes))
     expected = outcome(Case(seed, replicas))
     if expected is None:
         reject()
-    workers.begin(Case(seed, replicas, mode))
+    workers.begin(Case(seed, replicas, mode, machines=machines))
     found = workers.outcome()
     assert len(found) == replicas
     for replica, (one, other) in enumerate(zip(expected, found, strict=True)):
