@@ -157,6 +157,7 @@ class SpreadReplicas:
         """Make the buffers and requests of all exchanges."""
         assert self.meeting is not None
         self.meeting.prepare(self.meeting.executable.services, [replica.streams for replica in replicas])
+        give_back(len(self.meeting.executable.moves.bytes))  # what building and compiling took: processes share a machine's memory
 
     def begin(self, program: int) -> None:
         """All processes begin to run a program."""
