@@ -44,24 +44,6 @@ from pypoplar.errors import (
     UnknownHandle,
     UnknownVertexType,
 )
-from pypoplar.types import (
-    BOOL,
-    CHAR,
-    DOUBLE,
-    FLOAT,
-    HALF,
-    INT,
-    LONG,
-    LONGLONG,
-    QUARTER,
-    SHORT,
-    SIGNED_CHAR,
-    UNSIGNED_CHAR,
-    UNSIGNED_INT,
-    UNSIGNED_LONG,
-    UNSIGNED_LONGLONG,
-    UNSIGNED_SHORT,
-)
 
 if TYPE_CHECKING:
     from pypoplar import gcl, ipu, poplin, popnn, popops, poprand, poputil, program, testing  # noqa: F401
@@ -107,6 +89,24 @@ if TYPE_CHECKING:
     )
     from pypoplar.program.assumptions import assume, assume_count, assume_share
     from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
+    from pypoplar.types import (
+        BOOL,
+        CHAR,
+        DOUBLE,
+        FLOAT,
+        HALF,
+        INT,
+        LONG,
+        LONGLONG,
+        QUARTER,
+        SHORT,
+        SIGNED_CHAR,
+        UNSIGNED_CHAR,
+        UNSIGNED_INT,
+        UNSIGNED_LONG,
+        UNSIGNED_LONGLONG,
+        UNSIGNED_SHORT,
+    )
 
 _MODULES = ("gcl", "ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "pva", "testing")
 _HOMES = {
@@ -135,6 +135,10 @@ _HOMES = {
     ),
     "pypoplar.program.assumptions": "assume assume_count assume_share",
     "pypoplar.target": "GlobalExchangeConstraint GlobalExchangeFlow RelativeSyncDelayType Target TargetType",
+    "pypoplar.types": (
+        "BOOL CHAR DOUBLE FLOAT HALF INT LONG LONGLONG "
+        "QUARTER SHORT SIGNED_CHAR UNSIGNED_CHAR UNSIGNED_INT UNSIGNED_LONG UNSIGNED_LONGLONG UNSIGNED_SHORT"
+    ),
 }
 """Where the other public names are, module by module: as type checkers see them above."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,7 +48,7 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
     """
     check_possible(path)
     target = Path(os.path.realpath(path))
-    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    part = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
         kept = _permissions(target)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if kept is None else 0o600))

@@ -29,10 +29,16 @@ def rooms(modules):
     return {name.split(".")[1] for name in modules if name.startswith("pypoplar.")}
 
 
-def test_importing_pypoplar_loads_its_errors_and_element_types_only():
+def test_importing_pypoplar_loads_its_errors_only():
     modules = loaded("import pypoplar")
-    assert {name for name in modules if name.split(".")[0] == "pypoplar"} == {"pypoplar", "pypoplar.errors", "pypoplar.types"}
-    assert not modules & (LIBRARIES | {"attr", "email", "importlib.metadata"})
+    assert {name for name in modules if name.split(".")[0] == "pypoplar"} == {"pypoplar", "pypoplar.errors"}
+    assert not modules & (LIBRARIES | {"numpy", "attr", "email", "importlib.metadata"})
+
+
+def test_poprun_starts_without_numpy_and_without_what_instances_need():
+    modules = loaded("import pypoplar.poprun.command")
+    assert not modules & (LIBRARIES | {"numpy", "mpi4py", "secrets", "importlib.metadata"})
+    assert not rooms(modules) & (MACHINERY - {"engine"})  # of which it has what says how replicas are shared
 
 
 def test_a_graph_is_made_without_compiler_engine_and_reports():
@@ -104,7 +110,7 @@ def test_every_public_name_is_there_and_comes_from_where_type_checkers_see_it():
         assert getattr(pypoplar, name) is getattr(import_module(home), name)
     lazily = {name: home for home, names in pypoplar._HOMES.items() for name in names.split()}
     assert lazily.items() <= homes.items()
-    assert {homes[name] for name in homes.keys() - lazily.keys()} == {"pypoplar.errors", "pypoplar.types"}
+    assert {homes[name] for name in homes.keys() - lazily.keys()} == {"pypoplar.errors"}
 
 
 def test_a_star_brings_what_codelets_and_programs_are_written_with():

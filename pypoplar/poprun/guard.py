@@ -7,7 +7,6 @@ ENVIRONMENT is a JSON object of variables. It needs nothing but Python, so that 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -24,6 +23,8 @@ MARK = "poprun-instance-ended"  # begins a line for poprun: which instance, and 
 
 
 def _die_with_parent() -> None:
+    import ctypes  # late: poprun itself takes a name from here only
+
     ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
 
 
