@@ -32,8 +32,9 @@ class _Call:
     def text(self) -> str:
         """In words."""
         what = "" if self.shape is None else f" of {self.dtype} {list(self.shape)}"
+        root = f" from instance {self.root}" if self.name == "broadcast" else ""
         of = f" in communicator {self.communicator}" if self.communicator else ""
-        return f"popdist.{self.name}{what}{of} [{self.line}]"
+        return f"popdist.{self.name}{what}{root}{of} [{self.line}]"
 
     def alike(self) -> tuple[object, ...]:
         """What is the same on all instances."""
@@ -127,7 +128,7 @@ def broadcast(data: Any, root: int = 0, communicatorId: int = 0) -> Any:
         As from `allReduceSum`.
     """
     of = members("broadcast", communicatorId)
-    if root not in of:
+    if isinstance(root, bool) or root not in of:
         raise PoplarIndexError(f"popdist.broadcast: root {root!r} is none of the instances {list(of)}")
     given = _met("broadcast", _array("broadcast", data), communicatorId, root)
     return _as_given(given[of.index(root)].copy(), data)
@@ -150,7 +151,7 @@ def _met(name: str, own: AnyArray | None, communicator: int, root: int = 0) -> l
             raise together(
                 ApplicationRuntimeError(
                     f"{found.name(of[0])} has called {first.text()}, and {found.name(process)} {other.text()}: all call the same, "
-                    "with one shape and type"
+                    "with one shape, type and root"
                 ),
                 process,
             )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pypoplar.braces import ordered
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.engine.processes import instance_environment
-from pypoplar.engine.processes.instance_peers import from_first_instance, instance_peers
-from pypoplar.engine.processes.peers import Peers
+from pypoplar.engine.processes.coming_together import gathered
+from pypoplar.engine.processes.instance_peers import instance_peers
+from pypoplar.engine.processes.peers import Peers, together
 from pypoplar.errors import InvalidOption, PoplarIndexError, PoplarTypeError
+from pypoplar.graph.location import caller_location
 from pypoplar.tracebacks import public
 
 _started: list[bool] = []
@@ -60,9 +63,26 @@ def registerCommunicator(participants: Iterable[int], id: int) -> None:
     members = tuple(sorted({_instance("registerCommunicator", one) for one in _listed("registerCommunicator", participants)}))
     if not members:
         raise InvalidOption("popdist.registerCommunicator: a communicator has at least one instance")
-    if from_first_instance(members, "popdist.registerCommunicator") != members:
-        raise InvalidOption(f"popdist.registerCommunicator: instance 0 has registered others than {list(members)} as {id}")
+    _check_alike(members, id)
     _communicators[id] = members
+
+
+def _check_alike(members: tuple[int, ...], id: int) -> None:
+    """All instances register the same."""
+    found = peers()
+    if found is None:
+        return
+    line = line_text(caller_location())
+    told = gathered(found, (members, id), "popdist.registerCommunicator", lambda: f"popdist.registerCommunicator [{line}]")
+    for process, (others, number) in enumerate(told):
+        if (others, number) != told[0]:
+            raise together(
+                InvalidOption(
+                    f"popdist.registerCommunicator: {found.name(0)} has registered {list(told[0][0])} as {told[0][1]}, and "
+                    f"{found.name(process)} {list(others)} as {number}: all instances register the same"
+                ),
+                process,
+            )
 
 
 def members(call: str, communicator: int) -> tuple[int, ...]:

@@ -75,3 +75,29 @@ def test_weights_that_are_not_those_of_the_first_instance_are_named(way, what):
         (line,) = [line for line in done.stderr.splitlines() if "Error: " in line]
         assert f"ApplicationRuntimeError: {what}" in line
         assert "is not the same on instance 1 (replicas 2 to 3) as on instance 0 (replicas 0 to 1)" in line
+
+
+GIVEN = "ApplicationRuntimeError: instance 0 (replicas 0 to 1) has called popdist."
+CALLED = {
+    "shapes": (GIVEN, "allReduceSum of float64 [2] [", "popdist.allReduceSum of float64 [3] [", "one shape, type and root"),
+    "types": (GIVEN, "allGather of int32 [2] [", "popdist.allGather of float32 [2] ["),
+    "number and array": (GIVEN, "allReduceSum of int64 [] [", "popdist.allReduceSum of int64 [1] ["),
+    "roots": (GIVEN, "broadcast of int64 [] from instance 0 [", "popdist.broadcast of int64 [] from instance 1 ["),
+    "calls": ("has come to popdist.synchronize [", "instance 1 (replicas 2 to 3) to popdist.allGather of int64 [] ["),
+    "communicators": (GIVEN, "allReduceSum of int64 [] [", "popdist.allReduceSum of int64 [] in communicator 1 ["),
+    "members": (
+        "InvalidOption: popdist.registerCommunicator: instance 0 (replicas 0 to 1) has registered [0] as 2, and instance 1",
+    ),
+    "replicas": ("InvalidOption: the graph has 8 replicas, and 4 were started by poprun",),
+}
+
+
+def test_instances_that_call_different_things_are_told_both_and_can_go_on():
+    require_mpi()
+    told = {}
+    for line in run(2, HERE / "mistaken_program.py").splitlines():
+        name, instance, text = line.split("|", 2)
+        told[name, int(instance)] = text
+    assert sorted(told) == sorted((name, instance) for name in CALLED for instance in range(2))
+    for (name, _), text in told.items():
+        assert [part for part in CALLED[name] if part not in text] == []

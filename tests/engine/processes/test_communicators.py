@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from pypoplar import InvalidOption, PoplarTypeError
-from pypoplar.engine.processes import mpi
+from pypoplar.engine.processes import instance_peers, mpi
 
 
 class Comm:
@@ -51,3 +51,11 @@ def test_processes_of_a_launcher_of_another_mpi_which_believe_that_they_are_alon
         mpi.checked_communicator(library.COMM_WORLD)
     library.COMM_WORLD.size = 2
     assert mpi.checked_communicator(library.COMM_WORLD) is library.COMM_WORLD
+
+
+def test_instances_that_mpi_does_not_know_of_are_told(library, monkeypatch):
+    monkeypatch.setattr(instance_peers, "load_mpi", lambda what: library)
+    monkeypatch.setenv("POPDIST_NUM_TOTAL_REPLICAS", "4")
+    monkeypatch.setenv("POPDIST_NUM_LOCAL_REPLICAS", "2")
+    with pytest.raises(InvalidOption, match="poprun has told this process of 2 instances, and MPI has 1: the launcher and mpi4py"):
+        instance_peers.instance_peers()
