@@ -10,7 +10,7 @@ from attrs import frozen
 
 from pypoplar.errors import InvalidOption
 from pypoplar.files import check_regular
-from pypoplar.poprun.poprun_options import BY_KEY, BY_NAME, FALSE, FLAG, OPTIONS, SWITCHES, TRUE, Value
+from pypoplar.poprun.poprun_options import BY_KEY, BY_NAME, FALSE, FLAG, OPTIONS, SWITCHES, TEXT, TRUE, PoprunOption, Value
 from pypoplar.spelling import nearest_or_all
 
 VERSION = 1  # of configuration files
@@ -103,7 +103,7 @@ def read_config(path: Path) -> dict[str, Value]:
     except (ValueError, RecursionError) as problem:
         raise InvalidOption(f"{what} is no configuration of poprun: {problem}") from None
     version = tree.get("poprun config version") if isinstance(tree, dict) else None
-    if version != VERSION:
+    if version != VERSION or isinstance(version, bool):
         raise InvalidOption(f"{what} is a configuration of version {version}, this poprun reads version {VERSION}: export it again")
     options = tree.get("options")
     if not isinstance(options, dict):
@@ -112,9 +112,15 @@ def read_config(path: Path) -> dict[str, Value]:
     for key, value in options.items():
         if key not in BY_KEY or key in NOT_KEPT:
             raise InvalidOption(f"{what}: poprun has no option {key!r}{nearest_or_all(key, BY_KEY)}")
-        if isinstance(value, bool):
-            text = "yes" if value else "no"
-        else:
-            text = "" if value is None else str(value)
-        read[key] = None if value is None and BY_KEY[key].default is None else BY_KEY[key].read(text)
+        read[key] = _kept_value(BY_KEY[key], value, what)
     return read
+
+
+def _kept_value(option: PoprunOption, value: object, what: str) -> Value:
+    """A value as JSON has it: numbers are numbers, and only flags are true or false."""
+    if value is None and option.default is None:
+        return None
+    kinds = {FLAG: bool, TEXT: str}
+    if type(value) is not kinds.get(option.kind, int):
+        raise InvalidOption(f"{what}: {option.key} is {option.kind}, got {json.dumps(value)}")
+    return option.read(("yes" if value else "no") if isinstance(value, bool) else str(value))

@@ -16,7 +16,7 @@ from typing import IO
 
 from attrs import define, field
 
-from pypoplar.errors import PoplarError
+from pypoplar.errors import InvalidOption, PoplarError
 from pypoplar.poprun.arguments import Arguments, parse, write_config
 from pypoplar.poprun.guard import MARK
 from pypoplar.poprun.launch_line import launch_line
@@ -26,13 +26,24 @@ from pypoplar.poprun.poprun_options import OPTIONS, help_text
 from pypoplar.poprun.topology import topology
 
 MISTAKE, FAILED, INTERRUPTED = 2, 1, 130
+STDERR = 2  # the last of the files that every program has
 PATIENCE = 0.4  # seconds in which a launcher ends by itself when an instance has failed
 END = ((signal.SIGINT, 0.8), (signal.SIGTERM, 0.4), (signal.SIGKILL, 1.0))  # what tells it to end, and seconds until the next
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Start a program in several instances; ends with its exit status."""
+    _open_closed_streams()
     sys.exit(run(sys.argv[1:] if words is None else words))
+
+
+def _open_closed_streams() -> None:
+    """What the shell has closed of input, output and errors goes nowhere: else another file would get its number."""
+    while (file := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        os.set_inheritable(file, True)
+    os.close(file)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def run(words: Sequence[str]) -> int:
@@ -108,7 +119,7 @@ class Launch:
         """The exit status for the shell."""
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
-            launcher = subprocess.Popen(line, stderr=subprocess.PIPE)
+            launcher = _launched(line)
             assert launcher.stderr is not None
             pump = threading.Thread(target=self._pump, args=(launcher.stderr,), daemon=True)
             pump.start()
@@ -163,6 +174,13 @@ class Launch:
                 number, patience = steps.pop(0)
                 launcher.send_signal(number)
                 deadline = now + patience
+
+
+def _launched(line: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(line, stderr=subprocess.PIPE)
+    except OSError as problem:  # it is too long with thousands of instances
+        raise InvalidOption(f"the launcher {line[0]!r} cannot be started with these instances: {problem.strerror}") from None
 
 
 def _say(text: str) -> None:

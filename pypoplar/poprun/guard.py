@@ -28,6 +28,16 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
 
 
+def launchable_word(word: str) -> str:
+    """A word of the program's as it stands in the launcher's line, where a colon by itself begins the next instance."""
+    return "\\" + word if word.endswith(":") and not word.strip(":\\") else word
+
+
+def plain_word(word: str) -> str:
+    """The word again."""
+    return word[1:] if word.startswith("\\") and word.endswith(":") and not word.strip(":\\") else word
+
+
 class Pump(threading.Thread):
     """Passes on the lines of a stream, each in one piece and with its tag; or keeps the last ones."""
 
@@ -73,7 +83,8 @@ def main() -> int:
         signal.signal(stopping, pass_on)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     child = subprocess.Popen(
-        program,
+        [plain_word(word) for word in program],
+        stdin=None if number == "0" else subprocess.DEVNULL,  # of which others would wait for an end that never comes
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         close_fds=False,  # by some of them it talks with the launcher

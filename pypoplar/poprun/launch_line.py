@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from pypoplar.errors import InvalidOption
+from pypoplar.poprun.guard import launchable_word
 from pypoplar.poprun.launchers import MPICH, Launcher
 from pypoplar.poprun.plan import HERE, Instance, LaunchPlan, by_mpi4py
 
@@ -54,4 +55,5 @@ PASSED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "POPLAR_ENGINE_OPTIONS", "POP
 def _guarded(plan: LaunchPlan, instance: Instance) -> list[str]:
     tagged, shown = "1" if plan.tagged else "0", "1" if plan.only in (None, instance.number) else "0"
     variables = json.dumps(dict(instance.environment))
-    return [sys.executable, "-I", "-S", str(GUARD), instance.name, tagged, shown, variables, *by_mpi4py(plan.program)]
+    program = map(launchable_word, by_mpi4py(plan.program))
+    return [sys.executable, "-I", "-S", str(GUARD), instance.name, tagged, shown, variables, *program]

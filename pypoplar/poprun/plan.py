@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import shutil
@@ -67,7 +68,8 @@ def make_plan(arguments: Arguments) -> LaunchPlan:
     """What a command line asks for; `InvalidOption` for all that it shows to be wrong."""
     replicas, count, ipus = (arguments.number(key) for key in ("num_replicas", "num_instances", "ipus_per_replica"))
     if replicas % count:
-        fitting = [str(number) for number in range(1, replicas + 1) if replicas % number == 0]
+        low = [number for number in range(1, math.isqrt(replicas) + 1) if replicas % number == 0]
+        fitting = [str(number) for number in sorted({*low, *(replicas // number for number in low)})]
         raise InvalidOption(
             f"--num-replicas {replicas} on --num-instances {count}: instances have equal parts of all replicas; "
             f"{replicas} can be on {_listed(fitting)} instances"
@@ -132,7 +134,7 @@ def _environment(arguments: Arguments, shares: Shares, number: int, local: int, 
     found = {variable.name: str(value) for variable, value in values.items()}
     found["POPLAR_TARGET_OPTIONS"] = json.dumps({**TARGET, "instanceSize": str(total // shares.processes)})
     found |= _threads(on_host)
-    if arguments.text("executable_cache_path"):
+    if arguments.values["executable_cache_path"] is not None:
         found[CACHE] = os.path.abspath(arguments.text("executable_cache_path"))
     return found
 

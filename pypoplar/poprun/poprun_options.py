@@ -48,6 +48,8 @@ class PoprunOption:
     def read(self, text: str) -> Value:
         """The value that a text is; `InvalidOption` if it is none of the kind."""
         if self.kind == TEXT:
+            if not text and self.default is None:
+                raise InvalidOption(f"{self.name} is empty")
             return text
         if self.kind == FLAG:
             if text.lower() in (*TRUE, *FALSE):

@@ -13,11 +13,11 @@ from pypoplar.poprun.launchers import MPICH
 HERE = Path(__file__).parent
 
 
-def start(instances, *program, options=()):
+def start(instances, *program, options=(), given=""):
     numbers = ["--num-replicas", "4", "--num-instances", str(instances)]
     options = [*numbers, "--allow-run-as-root", "yes", "--tag-output", "no", *options]
     command = [sys.executable, "-m", "pypoplar.poprun", *options, sys.executable, *map(str, program)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False, input=given)
 
 
 def run(instances, *program):
@@ -33,6 +33,13 @@ def test_instances_have_collectives_and_one_report():
     cycles = json.loads(told[told.rindex("[") :])
     assert cycles[: len(cycles) // 2] == cycles[len(cycles) // 2 :]
     assert sum(cycles) > 0
+
+
+@pytest.mark.slow
+def test_the_first_instance_has_the_input_and_the_others_its_end():
+    require_mpi()
+    done = start(2, "-c", "import sys; sys.stdout.write(repr(sys.stdin.read()) + chr(10))", given="hello")
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["''", "'hello'"])
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 import sys
 
 import pytest
@@ -10,6 +12,7 @@ from pypoplar.engine.processes import instance_environment
 from pypoplar.errors import InvalidOption
 from pypoplar.poprun import command
 from pypoplar.poprun.arguments import parse, read_config, write_config
+from pypoplar.poprun.guard import plain_word
 from pypoplar.poprun.hosts import file_hosts, listed_hosts
 from pypoplar.poprun.launch_line import launch_line
 from pypoplar.poprun.launchers import MPICH, OPEN_MPI, Launcher
@@ -74,6 +77,8 @@ def test_help_names_all_switches_and_version_is_told(capsys):
         (["--num-replicas", "32", "--ipus-per-replica", "4"], "are 128 IPUs: the largest machine has 64"),
         (["--num-replicas", "4", "--num-instances", "2", "--only-output-from-instance", "2"], "instances 0 to 1"),
         (["--num-replicas", "4", "--num-instances", "4", "--host", "a,b,c"], "on 3 hosts"),
+        (["--num-replicas", "1000000007", "--num-instances", "3"], "can be on 1 or 1000000007 instances"),
+        (["--executable-cache-path", ""], "--executable-cache-path is empty"),
         (["--host", "a,,b"], "list of hosts"),
         (["--host", "h[0-x]"], "no number and no range"),
         (["--host", "h[3-1]"], "goes down"),
@@ -92,6 +97,11 @@ def test_a_mistake_on_the_command_line_is_told_before_anything_is_started(words,
     told = capsys.readouterr().err
     assert told.startswith("poprun: ")
     assert text in told
+
+
+def test_a_mistake_has_its_status_where_streams_are_closed():
+    command_line = f"{sys.executable} -m pypoplar.poprun --nonsense <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command_line], check=False).returncode == command.MISTAKE
 
 
 def test_an_option_at_the_end_needs_a_value():
@@ -185,6 +195,20 @@ def test_the_line_has_a_block_for_each_instance_in_the_words_of_the_launcher(kin
     assert ("--allow-run-as-root" in line) is (kind == OPEN_MPI)
 
 
+@pytest.mark.parametrize("word", [":", "::", "\\:", "\\\\:", "a:", ":a", "", "\\", "\\a", "a b"])
+def test_a_word_of_the_program_never_begins_another_instance(word):
+    made = make_plan(parse(["--num-replicas", "2", "--num-instances", "2", *PYTHON, word]))
+    line = launch_line(made, Launcher(MPICH, "mpiexec"))
+    assert line.count(":") == 1
+    assert plain_word(line[-1]) == plain_word(line[line.index(":") - 1]) == word
+
+
+def test_a_launcher_that_cannot_be_started_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(command, "find_launcher", lambda *_: Launcher(MPICH, "/nothing/mpiexec"))
+    assert command.run(["--num-replicas", "2", "--num-instances", "2", *PYTHON]) == command.MISTAKE
+    assert "the launcher '/nothing/mpiexec' cannot be started with these instances: No such file" in capsys.readouterr().err
+
+
 def test_open_mpi_as_root_is_refused_unless_it_is_allowed(monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     with pytest.raises(InvalidOption, match="--allow-run-as-root yes"):
@@ -240,14 +264,22 @@ def test_a_configuration_is_exported_and_imported_and_the_command_line_counts_mo
         ("[]", "of version None"),
         ("{", "no configuration"),
         ('{"poprun config version": 1, "options": {"num_replica": 1}}', "did you mean 'num_replicas'"),
-        ('{"poprun config version": 1, "options": {"num_replicas": "x"}}', "--num-replicas is a whole number"),
+        ('{"poprun config version": 1, "options": {"num_replicas": "x"}}', 'num_replicas is N, got "x"'),
         ('{"poprun config version": 1}', "no table of options"),
+        ('{"poprun config version": true, "options": {}}', "of version True"),
+        ('{"poprun config version": 1, "options": {"num_replicas": "4"}}', 'num_replicas is N, got "4"'),
+        ('{"poprun config version": 1, "options": {"num_replicas": 4.0}}', "num_replicas is N, got 4.0"),
+        ('{"poprun config version": 1, "options": {"num_replicas": true}}', "num_replicas is N, got true"),
+        ('{"poprun config version": 1, "options": {"num_replicas": null}}', "num_replicas is N, got null"),
+        ('{"poprun config version": 1, "options": {"num_replicas": 0}}', "at least 1, got '0'"),
+        ('{"poprun config version": 1, "options": {"tag_output": 1}}', "tag_output is yes|no, got 1"),
+        ('{"poprun config version": 1, "options": {"host": ["a", "b"]}}', "host is TEXT, got ["),
     ],
 )
 def test_a_configuration_that_is_none_is_refused(content, text, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(content)
-    with pytest.raises(InvalidOption, match=text):
+    with pytest.raises(InvalidOption, match=re.escape(text)):
         read_config(path)
 
 
