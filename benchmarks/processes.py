@@ -69,6 +69,29 @@ def ring_seconds(comm: Any, floats: int, times: int, repeats: int) -> float:
     return taken
 
 
+def fresh_ring_seconds(comm: Any, floats: int, times: int, repeats: int) -> float:
+    """The same by hand of data that have just been written, and are read: a copy on both sides, an Allreduce between."""
+    from mpi4py import MPI
+
+    own, sent, received = (np.zeros(floats, np.float32) for _ in range(3))
+    words, most = np.zeros(6, np.int64), np.zeros(6, np.int64)
+    requests = [comm.Recv_init(received, 1 - comm.rank), comm.Send_init(sent, 1 - comm.rank)]
+    kind = type(requests[0])
+
+    def go_round() -> None:
+        for _ in range(times):
+            np.copyto(sent, own)
+            comm.Allreduce(words, most, MPI.MAX)
+            kind.Startall(requests)
+            kind.Waitall(requests)
+            np.copyto(own, received)
+
+    taken = seconds(go_round, repeats, before=comm.Barrier) / times
+    for request in requests:
+        request.Free()
+    return taken
+
+
 def meetings(repeats: int) -> None:
     """Print the seconds of a copy of 8 bytes and of 1 MB between processes, and of what they are compared with."""
     from mpi4py import MPI
@@ -81,6 +104,7 @@ def meetings(repeats: int) -> None:
         told[f"{name}_alone"] = seconds(one.run, repeats) / times if one is not None else 0.0
         comm.Barrier()
         told[f"{name}_bare"] = ring_seconds(comm, floats, times, repeats)
+        told[f"{name}_fresh"] = fresh_ring_seconds(comm, floats, times, repeats)
     if comm.rank == 0:
         say(told)
 
@@ -183,6 +207,7 @@ def measure(smoke: bool) -> list[Figure]:
         Figure("  against the one in a process", met["small"] / met["small_alone"], "x", 3),
         Figure("the same of 1 MB", met["large"] * 1e6, "us"),
         Figure("  against mpi4py's persistent send and receive", met["large"] / met["large_bare"], "x", 1.5),
+        Figure("  against that of new data, with a copy on both sides and an Allreduce", met["large"] / met["large_fresh"], "x"),
         Figure("CNN's executable to the other process", sent["sent"] * 1e3, "ms", details=sent),
         Figure("  against save and load", sent["sent"] / sent["file"], "x", 1.2),
         Figure(

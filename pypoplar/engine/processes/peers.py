@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from pypoplar.engine.division import available_processors
 from pypoplar.engine.processes.shares import Shares
 from pypoplar.engine.replicas.meeting import agreed
 from pypoplar.errors import ApplicationRuntimeError
 
-SPIN = 0.002  # seconds for which a processor is kept: others come soon, mostly
+KEEP = 0.0002  # seconds for which a processor is kept where each process may have one: others come soon, mostly
+SPIN = 0.002  # seconds for which it is only lent to who wants it
 LOOK = 0.05  # seconds between looks at what others say of themselves
 NAP = 100e-6  # seconds
 WAITS, ENDED, FAILED = range(3)  # what a process says of itself
@@ -40,6 +42,7 @@ class Peers:
     number: int = 0  # of what they do together
     broken: bool = False
     _cancelled: bool = False
+    _keeps: float = field(init=False)  # seconds
     _reduction: Any = None
     _words: Any = field(init=False)
     _most: Any = field(init=False)
@@ -51,6 +54,7 @@ class Peers:
 
     def __attrs_post_init__(self) -> None:
         self._work, self._voice = self.comm.Dup(), self.comm.Dup()
+        self._keeps = KEEP if self.size <= available_processors() else 0.0
         self._words, self._most = np.zeros(6, np.int64), np.zeros(6, np.int64)
 
     @property
@@ -143,7 +147,8 @@ class Peers:
         while not test():
             now = time.perf_counter()
             if now - begin < SPIN:
-                os.sched_yield()
+                if now - begin > self._keeps:
+                    os.sched_yield()
                 continue
             time.sleep(NAP if now - begin < 1 else 10 * NAP)
             if self._cancelled:
