@@ -98,32 +98,18 @@ def test_all_that_depends_on_data_is_told_at_once():
         poptorch.inferenceModel(Deep(branches))(torch.ones(3))
 
 
-def test_an_argument_that_is_changed_in_place_is_told_by_its_name():
-    class Changing(nn.Module):
-        def forward(self, images):
-            images[0] = 5
-            return images * 2
-
-    given = torch.ones(3)
-    with pytest.raises(CaptureError, match=r"the argument images is changed in place.*`images\[0\] = 5`"):
-        poptorch.inferenceModel(Changing())(given)
-    assert given.tolist() == [1, 1, 1]
-
-
-def test_the_tensor_that_an_operation_writes_into_is_the_one_that_is_told():
+def test_the_parameter_that_an_operation_writes_into_is_the_one_that_is_told():
     class Writing(nn.Module):
-        def forward(self, first, second):
-            return torch.add(first, 1, out=second)
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (nn.Parameter(torch.ones(3)) for _ in range(2))
 
-    with pytest.raises(CaptureError, match=r"the argument second is changed in place"):
-        poptorch.inferenceModel(Writing())(torch.ones(3), torch.ones(3))
+        def forward(self, x):
+            with torch.no_grad():
+                return torch.add(self.first, x, out=self.second)
 
-    class Normalizing(nn.Module):
-        def forward(self, images, means):
-            return nn.functional.batch_norm(images, means, torch.ones(3), training=True)
-
-    with pytest.raises(CaptureError, match=r"the argument means is changed in place"):
-        poptorch.inferenceModel(Normalizing())(torch.ones(4, 3), torch.zeros(3))
+    with pytest.raises(CaptureError, match=r"the parameter second is changed in place"):
+        poptorch.inferenceModel(Writing())(torch.ones(3))
 
 
 def test_a_copy_of_an_argument_may_be_changed_in_place():

@@ -114,11 +114,10 @@ def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -
                 f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)}{where}"
             ) from failed
 
-    updates = {
-        str(spec.target): outputs[number]
-        for number, spec in enumerate(signature.output_specs)
-        if spec.kind is OutputKind.BUFFER_MUTATION
-    }
+    updates, changed = (
+        {str(spec.target): outputs[number] for number, spec in enumerate(signature.output_specs) if spec.kind is kind}
+        for kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+    )
     _refuse_other_mutations(signature.output_specs)
     traced = [node for node in graph.nodes if node.op == "placeholder"]
     tied = {id(fake): node for fake, node in zip(fakes, traced, strict=True) if isinstance(fake, torch.Tensor)}  # the last is used
@@ -131,6 +130,7 @@ def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -
         loss=None if loss is None else outputs[loss],
         gradients={name: node for name, node in gradients.items() if node is not None},
         buffers=updates,
+        changed=changed,
     )
 
 
@@ -274,11 +274,11 @@ def _input(spec: InputSpec, node: fx.Node, exported: ExportedProgram) -> GraphIn
 
 
 def _refuse_other_mutations(specs: list[Any]) -> None:
-    kinds = OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION
+    kinds = OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION
     others = [spec for spec in specs if spec.kind not in kinds]
     if others:
         listed = ", ".join(f"{spec.target} ({spec.kind.name.lower().replace('_', ' ')})" for spec in others)
-        raise CaptureError(f"a module's forward pass changes its buffers alone; this one changes {listed}")
+        raise CaptureError(f"a module's forward pass changes its buffers and arguments alone; this one changes {listed}")
 
 
 def unflatten(structure: Any, outputs: list[Any]) -> Any:

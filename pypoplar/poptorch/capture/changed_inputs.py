@@ -1,4 +1,4 @@
-"""Changes in place of what a graph only reads: arguments of a call, and parameters."""
+"""Changes in place of what a graph only reads: parameters, and tensors that the module holds by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pypoplar.poptorch.capture.problems import Problem, at_node
 from pypoplar.poptorch.capture.written_operands import Owners, written_operands
 
 KINDS = {
-    InputKind.USER_INPUT: "the argument {} is changed in place: make a new tensor, as in x = x + 1",
     InputKind.PARAMETER: "the parameter {} is changed in place: change it on the host between calls, or make a new tensor",
     InputKind.CONSTANT_TENSOR: "the tensor {} of the module is changed in place: register it as a buffer",
 }
@@ -26,6 +25,5 @@ def changed_inputs(exported: ExportedProgram) -> list[Problem]:
             owner = owners.of(operand)
             spec = specs.get(owner.name) if owner is not None and owner.op == "placeholder" else None
             if spec is not None and spec.kind in KINDS:
-                name = spec.target if spec.kind is not InputKind.USER_INPUT else spec.arg.name
-                problems.append(at_node(KINDS[spec.kind].format(name), origin_of(node)))
+                problems.append(at_node(KINDS[spec.kind].format(spec.target), origin_of(node)))
     return problems

@@ -76,6 +76,7 @@ class JointGraph:
     loss: fx.Node | None
     gradients: dict[str, fx.Node]  # of parameters, by name
     buffers: dict[str, fx.Node]  # new values of buffers, by name
+    changed: dict[str, fx.Node]  # the same of arguments that the module changes in place
 
     @property
     def loss_gradient(self) -> fx.Node | None:

@@ -218,7 +218,8 @@ class CapturedModel:
             return None
         joint, named = self.joint, named_tensors(self.joint)
         anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]
-        results = [*joint.outputs, joint.loss, *joint.gradients.values(), *joint.buffers.values(), *anchors]
+        news = *joint.buffers.values(), *joint.changed.values(), *joint.gradients.values()
+        results = [*joint.outputs, joint.loss, *news, *anchors]
         needed = frozenset(node for node in results if isinstance(node, fx.Node))
         return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, prunes=prunes).lower
 

@@ -54,9 +54,8 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
         graph.createHostWrite(SEED, graph.getNonReplicatedTensor(lowered.seed))
         graph.createHostRead(SEED, lowered.seed)
     functions = lowered.host_functions
-    return LoweredModel(
-        program, ModelInterface(step.inputs, tuple(step.outputs), step.anchors, lowered.seed is not None, functions, step.cycle)
-    )
+    seeded, outputs = lowered.seed is not None, tuple(step.outputs)
+    return LoweredModel(program, ModelInterface(step.inputs, outputs, step.changed, step.anchors, seeded, functions, step.cycle))
 
 
 def handles_of_update(executable: Executable, joint: JointGraph) -> dict[str, HostTensor]:
@@ -73,6 +72,7 @@ class CompiledModel:
     ) -> None:
         """`executable` and `interface` were made for this graph, device and settings."""
         self.inputs, self.outputs, self.anchors = interface.inputs, interface.outputs, interface.anchors
+        self.changed = interface.changed
         self.arguments = [one.name for one in joint.arguments()]
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
@@ -84,7 +84,7 @@ class CompiledModel:
             self.engine.connectHostFunction(handle, function)
         for name, buffer in self.inputs.items():
             self.engine.connectStream(f"input/{name}", buffer)
-        for output in (*self.outputs, *self.anchors.values()):
+        for output in interface.results():
             if output.buffer is not None:
                 self.engine.connectStream(output.name, output.buffer)
         self.parted = executable.replicas > 1 and bool(joint.buffers)  # whether replicas have buffers of their own
@@ -137,6 +137,13 @@ class CompiledModel:
         if found is not None and found.batch < self.batches.count:
             return f"{self.loops.place_of(found.batch)}, in {found.name}"
         return self.loops.place_in_pipeline(self.checkpoint.loops_left(0, self.loops.steps.count))
+
+    def change(self, values: Iterable[Any]) -> None:
+        """Give the arguments of the last call, flattened, what the model made of them in place."""
+        given = dict(zip(self.arguments, values, strict=True))
+        with torch.no_grad():
+            for name, output in self.changed.items():
+                given[name].copy_(_result(output, self.batches.groups.replicas))
 
     def anchored(self) -> dict[str, Any]:
         """What anchors were in the last call."""

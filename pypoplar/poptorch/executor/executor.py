@@ -131,6 +131,7 @@ class PoplarExecutor:
             results = unflatten(built.joint.structure, outputs)
             if built.states is not None:
                 built.states.stepped()
+            built.compiled.change(leaves)
             built.compiled.end()
         except BaseException as problem:
             if built.compiled.begun:

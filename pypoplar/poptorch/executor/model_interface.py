@@ -27,18 +27,24 @@ class ModelInterface:
 
     inputs: Mapping[str, npt.NDArray[Any]]  # host memory by argument
     outputs: tuple[ModelOutput, ...]
+    changed: Mapping[str, ModelOutput]  # arguments that a call changes, by name
     anchors: Mapping[str, ModelOutput]
     seeded: bool  # whether it draws random numbers
     functions: Mapping[str, Callable[..., None]] = field(factory=dict)  # of the host, by handle
     segments: tuple[SegmentOfCycle, ...] = ()  # of a pipeline's cycle, where stages work on different batches at the same time
 
+    def results(self) -> list[ModelOutput]:
+        """All that comes out."""
+        return [*self.outputs, *self.changed.values(), *self.anchors.values()]
+
     def to_json(self) -> str | None:
         """What `of_json` makes an equal one of; None where something has no such form."""
-        if self.functions or any(_plain_or_array(one) is None for one in (*self.outputs, *self.anchors.values())):
+        if self.functions or any(_plain_or_array(one) is None for one in self.results()):
             return None
         told = {
             "inputs": {name: [array.dtype.name, list(array.shape)] for name, array in self.inputs.items()},
             "outputs": [_plain_or_array(one) for one in self.outputs],
+            "changed": {name: _plain_or_array(one) for name, one in self.changed.items()},
             "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
             "seeded": self.seeded,
             "segments": [[one.name, one.offset] for one in self.segments],
@@ -52,9 +58,13 @@ class ModelInterface:
             told = json.loads(text)
             inputs = {str(name): _memory(*form) for name, form in told["inputs"].items()}
             outputs = tuple(_output(one, node) for one, node in zip(told["outputs"], joint.outputs, strict=True))
-            anchors = {str(name): _output(one, None) for name, one in told["anchors"].items()}
+            changed, anchors = (
+                {str(name): _output(one, None) for name, one in told[kind].items()} for kind in ("changed", "anchors")
+            )
+            if not changed.keys() <= joint.changed.keys():
+                raise ValueError(f"arguments that a call changes are {sorted(changed)}")
             segments = tuple(SegmentOfCycle(str(name), int(offset)) for name, offset in told["segments"])
-            return cls(inputs, outputs, anchors, bool(told["seeded"]), segments=segments)
+            return cls(inputs, outputs, changed, anchors, bool(told["seeded"]), segments=segments)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise FileLoadError(f"damaged: what goes in and comes out of the model is not there: {problem!r}") from problem
 

@@ -75,7 +75,7 @@ def _operations(joint: JointGraph) -> Iterator[Any]:
         yield (node.meta.get("pass"), place, ipus.get(node))
     for one in joint.inputs:
         yield (one.kind, one.name, one.node.name, _value(one.value))
-    yield (joint.buffers, joint.gradients, joint.outputs, joint.loss, joint.structure)
+    yield (joint.buffers, joint.changed, joint.gradients, joint.outputs, joint.loss, joint.structure)
     calls = [node for node in joint.graph.nodes if node.op == "call_function"]
     yield code_texts(TABLE[target] for target in dict.fromkeys(node.target for node in calls) if target in TABLE)
     yield code_texts(_own_operators(calls))

@@ -139,6 +139,11 @@ class ModelSettings:
                 f"Options.replicationFactor({replicas}): {replicas} replicas of a model of {counted(ipus, 'IPU')} take {needed} "
                 "IPUs; devices have a power of two of them: take as many replicas, or call Options.autoRoundNumIPUs(True)"
             )
+        if joint.changed and self.batches.groups.size > 1:
+            raise MissingFeature(
+                f"the argument {min(joint.changed)} is changed in place, and several replicas are given the same batches of it: "
+                "make a new tensor, as in x = x + 1"
+            )
         if joint.buffers and self.same_buffers:
             raise InvalidOption(
                 f"the model changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values "

@@ -73,12 +73,13 @@ class StepProgram:
     update: Update | None
     inputs: dict[str, npt.NDArray[Any]] = field(factory=dict)  # host memory by stream
     outputs: list[ModelOutput] = field(factory=list)
+    changed: dict[str, ModelOutput] = field(factory=dict)  # arguments, by name
     anchors: dict[str, ModelOutput] = field(factory=dict)
     _copies: list[OutputCopy] = field(factory=list)
     cycle: tuple[SegmentOfCycle, ...] = field(init=False, default=())  # of a pipeline, where stages overlap
 
     def build(self) -> Sequence:
-        """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
+        """The program. `inputs`, `outputs`, `changed` and `anchors` are known afterwards."""
         lowered, settings = self.lowered, self.settings
         before = self._input_copies()
         mode = settings.batches.mode
@@ -86,6 +87,8 @@ class StepProgram:
             self._output(f"output/{number}", node, mode, settings.batches.period)
             for number, node in enumerate(lowered.joint.outputs)
         ]
+        for name, node in ({} if settings.synthetic else lowered.joint.changed).items():
+            self.changed[name] = self._output(f"changed/{name}", node, OutputMode.All, 1)  # of all batches: rows of the caller's
         named = named_tensors(lowered.joint)
         for anchor in settings.anchors:
             node = tensor_named(named, anchor.tensor)

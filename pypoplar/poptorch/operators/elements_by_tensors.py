@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ def _is_number(item: Any) -> bool:
     return isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in WHOLE
 
 
+@functools.wraps(_plain)  # what notes calls knows them by their names
 def _chosen(tensor: Any, index: Any) -> Any:
     """``tensor[..., number, ...]``: each number is an index of one element, whose dimension is left out again."""
     items = index if isinstance(index, tuple) else (index,)

@@ -1,0 +1,172 @@
+"""Arguments that a model changes in place have their new values after the call, as in PyTorch."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from pypoplar import poptorch
+from pypoplar.errors import PoplarError
+from pypoplar.poptorch.executor import building
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    monkeypatch.setattr(building, "TILES", 4)
+
+
+class Changing(nn.Module):
+    """Changes arguments as a function says."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change, self.layer = change, nn.Linear(3, 3)
+
+    def forward(self, *arguments):
+        return self.change(self.layer, *arguments)
+
+
+def by_row(layer, x):
+    x[0] = 5
+    return x * 2
+
+
+def by_view(layer, x):
+    x[:, 1].mul_(3)
+    return x.sum()
+
+
+def returned(layer, x):
+    return x.add_(1)
+
+
+def out_of_another(layer, x, y):
+    return torch.add(x, 1, out=y)
+
+
+def in_a_list(layer, given):
+    given[1].copy_(given[0])
+    return layer(given[0])
+
+
+def by_statistics(layer, x, means):
+    return nn.functional.batch_norm(x, means, torch.ones(3), training=True)
+
+
+def by_integers(layer, x, count):
+    count += 1
+    return layer(x) * count
+
+
+def twice(layer, x):
+    x += layer(x).detach()
+    x *= 2
+    return layer(x)
+
+
+GIVEN = {
+    by_row: ([torch.arange(6.0).reshape(2, 3)],),
+    by_view: ([torch.arange(6.0).reshape(2, 3)],),
+    returned: ([torch.ones(2, 3)],),
+    out_of_another: ([torch.ones(2, 3), torch.zeros(2, 3)],),
+    in_a_list: ([[torch.ones(2, 3), torch.zeros(2, 3)]],),
+    by_statistics: ([torch.arange(12.0).reshape(4, 3), torch.zeros(3)],),
+    by_integers: ([torch.ones(2, 3), torch.tensor(3)],),
+    twice: ([torch.ones(2, 3)],),
+}
+
+
+@pytest.mark.parametrize("change", GIVEN)
+def test_the_caller_has_what_the_model_made_of_an_argument(change):
+    (given,) = GIVEN[change]
+    mine, theirs = copy.deepcopy(given), copy.deepcopy(given)
+    module = Changing(change)
+    model = poptorch.inferenceModel(module)
+    for _ in range(2):
+        with torch.no_grad():
+            wanted = module(*theirs)
+        torch.testing.assert_close(model(*mine), wanted)
+        torch.testing.assert_close(mine, theirs)
+
+
+class Accumulating(nn.Module):
+    """Adds what goes in to what is given, and trains a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x, total):
+        total += x
+        return poptorch.identity_loss(self.layer(x).square(), "mean")
+
+
+@pytest.mark.parametrize("mode", [poptorch.OutputMode.Final, poptorch.OutputMode.All, poptorch.OutputMode.Sum])
+def test_every_batch_of_a_call_changes_its_rows(mode):
+    options = poptorch.Options().deviceIterations(2).outputMode(mode)
+    options.Training.gradientAccumulation(2)
+    module = Accumulating()
+    model = poptorch.trainingModel(module, options, torch.optim.SGD(module.parameters(), lr=0.1))
+    x, total = torch.arange(24.0).reshape(8, 3), torch.ones(8, 3)
+    model(x, total)
+    assert torch.equal(total, x + 1)
+
+
+def test_replicas_change_their_own_rows():
+    options = poptorch.Options().replicationFactor(2)
+    x, total = torch.arange(12.0).reshape(4, 3), torch.ones(4, 3)
+    module = Accumulating()
+    poptorch.trainingModel(module, options, torch.optim.SGD(module.parameters(), lr=0.1))(x, total)
+    assert torch.equal(total, x + 1)
+
+
+def test_a_model_from_the_cache_changes_arguments_too(tmp_path):
+    options = poptorch.Options().enableExecutableCaching(str(tmp_path))
+    for _ in range(2):
+        x = torch.ones(2, 3)
+        poptorch.inferenceModel(Changing(returned), options)(x)
+        assert torch.equal(x, torch.full((2, 3), 2.0))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_stages_of_a_pipeline_change_the_rows_of_their_batches():
+    class Stages(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+        def forward(self, x, seen):
+            with poptorch.Block("first", ipu_id=0):
+                seen += x
+                x = self.first(x)
+            with poptorch.Block("second", ipu_id=1):
+                return self.second(x)
+
+    x, seen = torch.arange(36.0).reshape(12, 3), torch.ones(12, 3)
+    module = Stages()
+    out = poptorch.inferenceModel(module, poptorch.Options().deviceIterations(4))(x, seen)
+    assert torch.equal(seen, x + 1)
+    torch.testing.assert_close(out, module(x, torch.zeros(12, 3)).detach())
+
+
+def test_arguments_of_a_call_that_fails_are_as_they_were():
+    class Failing(nn.Module):
+        def forward(self, x, table, row):
+            x += 1
+            return table[row] + x
+
+    x = torch.ones(3)
+    model = poptorch.inferenceModel(Failing())
+    model(x, torch.ones(4, 3), torch.tensor([1]))
+    assert x.tolist() == [2, 2, 2]
+    with pytest.raises((PoplarError, IndexError)):
+        model(x, torch.ones(4, 3), torch.tensor([4]))
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_synthetic_data_change_nothing_of_the_callers():
+    options = poptorch.Options().enableSyntheticData(True)
+    x = torch.ones(2, 3)
+    poptorch.inferenceModel(Changing(returned), options)(x)
+    assert torch.equal(x, torch.ones(2, 3))
