@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
-from torch.serialization import add_safe_globals, safe_globals
+from torch.serialization import safe_globals
 
 import pypoplar
 from pypoplar import FileLoadError, PoplarTypeError, poptorch
@@ -86,8 +86,7 @@ def test_what_the_user_told_pytorch_to_be_safe_is_restored(saved, monkeypatch):
     path, inference = saved
     content = io.BytesIO(torch.load(path, weights_only=True)["exported"].numpy().tobytes())
     named = torch.serialization.get_unsafe_globals_in_checkpoint(content)
-    with safe_globals([]):
-        add_safe_globals([pickle.Unpickler(io.BytesIO()).find_class(*name.rsplit(".", 1)) for name in named])
+    with safe_globals([pickle.Unpickler(io.BytesIO()).find_class(*name.rsplit(".", 1)) for name in named]):
         assert torch.equal(poptorch.load(path)(X), inference(X))
 
 

@@ -127,7 +127,9 @@ def _reason(file: str | io.BytesIO, problem: Exception) -> str:
     except Exception:  # it is for a message alone
         named = []
     if named:
-        return f"it needs {', '.join(sorted(named)[:5])}{'' if len(named) <= 5 else f' and {len(named) - 5} more'}"
+        ours = ("pypoplar.", "torch.")
+        told = sorted(named, key=lambda name: (name.startswith(ours), name))  # what is the file's own comes first
+        return f"it needs {', '.join(told[:5])}{'' if len(told) <= 5 else f' and {len(told) - 5} more'}"
     return str(problem).strip().partition("\n")[0] or type(problem).__name__
 
 
