@@ -21,6 +21,7 @@ from torch.fx.traceback import preserve_node_meta
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
+from pypoplar.poptorch.capture.composite_operations import decomposed
 from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, depends_on_data, in_calls, in_graph
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
@@ -84,7 +85,7 @@ def _rest(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, A
             with Answering(answers):
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
             mark_gradient_modes(exported.graph_module)
-            return _joint(module, exported.run_decompositions({}), training=False)
+            return _joint(module, decomposed(exported), training=False)
     except Exception:  # it is for a message alone
         return None
 
@@ -147,7 +148,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
             problems += [*changed_inputs(exported), *_objects(exported)]
             problems += changes_without_gradients(exported) if training else []
             carry_changes(exported.graph_module)
-            exported = exported.run_decompositions({})
+            exported = decomposed(exported)
         except PoplarError:
             raise
         except Exception as problem:

@@ -1,0 +1,38 @@
+"""Exported programs whose operations change no tensors; those that PyTorch composes of others stay whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram, exported_program
+
+
+def decomposed(exported: ExportedProgram) -> ExportedProgram:
+    """What ``exported.run_decompositions({})`` gives.
+
+    That prepares each of some 900 composite operations to stay whole, which takes longer than all else of a small model's capture.
+    Here it is told those that the program has.
+    """
+    kept = {one: exported_program._special_op_to_preserve_cia for one in _operations(exported) if _is_composite(one)}
+
+    def split(table: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        return dict(kept), table
+
+    before = exported_program._split_decomp_table_to_cia_and_python_decomp
+    exported_program._split_decomp_table_to_cia_and_python_decomp = split
+    try:
+        return exported.run_decompositions({})
+    finally:
+        exported_program._split_decomp_table_to_cia_and_python_decomp = before
+
+
+def _operations(exported: ExportedProgram) -> set[Any]:
+    """The operations of a program and of the graphs within it."""
+    graphs = (module.graph for module in exported.graph_module.modules() if isinstance(module, fx.GraphModule))
+    return {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
+
+
+def _is_composite(operation: Any) -> bool:
+    return isinstance(operation, torch._ops.OpOverload) and bool(exported_program._is_preservable_cia_op(operation))
