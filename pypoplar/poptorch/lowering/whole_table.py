@@ -14,11 +14,11 @@ import pypoplar.poptorch.lowering.embeddings
 import pypoplar.poptorch.lowering.losses
 import pypoplar.poptorch.lowering.nonlinearities
 import pypoplar.poptorch.lowering.normalization
-import pypoplar.poptorch.lowering.own_operators.custom_vertices
-import pypoplar.poptorch.lowering.own_operators.host_functions
-import pypoplar.poptorch.lowering.own_operators.label_searches
-import pypoplar.poptorch.lowering.own_operators.nested_programs
-import pypoplar.poptorch.lowering.own_operators.sliced_views
+import pypoplar.poptorch.lowering.own_entries.custom_vertices
+import pypoplar.poptorch.lowering.own_entries.host_functions
+import pypoplar.poptorch.lowering.own_entries.label_searches
+import pypoplar.poptorch.lowering.own_entries.nested_programs
+import pypoplar.poptorch.lowering.own_entries.sliced_views
 import pypoplar.poptorch.lowering.pooling
 import pypoplar.poptorch.lowering.products
 import pypoplar.poptorch.lowering.randomness

@@ -15,7 +15,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import InputKind, JointGraph
 from pypoplar.poptorch.lowering.folding import narrowed
 from pypoplar.poptorch.lowering.ipu_placement import ipus_of_nodes
-from pypoplar.poptorch.lowering.own_operators.memory_hints import own_proportions
+from pypoplar.poptorch.lowering.own_entries.memory_hints import own_proportions
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, InputVariable, Unplaced
 from pypoplar.poptorch.options.plan_options import PlanOptions
