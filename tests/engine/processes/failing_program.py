@@ -39,8 +39,8 @@ def take(chunk):
 
 engine.connectStreamToCallback("out", take)
 match HOW:
-    case "foreign":
-        engine.connectStreamToCallback("out", 3 * (1 - RANK), take)
+    case "foreign" if RANK == 0:
+        engine.connectStreamToCallback("out", 3, take)
     case "script" if FAILS:
         time.sleep(WHEN)
         raise RuntimeError("in the script")
