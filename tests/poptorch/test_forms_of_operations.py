@@ -64,6 +64,12 @@ def test_max_pools_tell_the_places_of_what_they_take(kernel, stride, padding, di
     check(lambda x: F.max_pool2d(x, kernel, stride, padding, dilation, ceil), image)
 
 
+def test_max_pools_of_sequences_and_solids_have_gaps():
+    image = torch.randperm(64, generator=torch.Generator().manual_seed(3)).reshape(1, 4, 4, 4) / 16.0
+    check(lambda x: F.max_pool1d(x.reshape(2, 32), 3, dilation=2), image)
+    check(lambda x: F.max_pool3d(x, 2, 1, dilation=(1, 2, 1)), image)
+
+
 def test_equal_elements_of_a_window_are_told_by_the_first():
     check(lambda x: F.max_pool2d(x, 2, return_indices=True), torch.zeros(1, 1, 4, 4), gradients=False)
 

@@ -99,5 +99,5 @@ def _max_pool(operation: Any) -> Any:
     return max_pool
 
 
-for _operation in (aten.max_pool2d.default, aten.max_pool3d.default):
+for _operation in (aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default):
     replaces(_operation)(_max_pool(_operation))
