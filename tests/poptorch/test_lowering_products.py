@@ -79,9 +79,9 @@ def test_bags_of_one_length_are_pytorchs(mode):
     check(lambda w, i: F.embedding_bag(i, w, mode=mode), random(7, 5), arguments=(torch.tensor([[1, 2, 1], [0, 6, 3]]),))
 
 
-def test_bags_by_offsets_are_refused():
-    with pytest.raises(poptorch.Error, match="offsets"):
-        check(lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 2])), random(7, 5), arguments=(torch.arange(5),))
+def test_bags_that_leave_out_an_entry_are_refused():
+    with pytest.raises(poptorch.Error, match="padding_idx"):
+        check(lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 2]), padding_idx=1), random(7, 5), arguments=(torch.arange(5),))
 
 
 def test_a_table_that_is_also_a_layers_weights_gets_both_gradients():
