@@ -7,7 +7,6 @@ from poptorch_functions import random
 from poptorch_rig import check
 
 from pypoplar import poptorch
-from pypoplar.errors import MissingFeature
 
 MODES = [("bilinear", "zeros"), ("bilinear", "border"), ("bilinear", "reflection"), ("nearest", "zeros"), ("bicubic", "reflection")]
 
@@ -38,9 +37,15 @@ def test_images_of_one_row_and_halves_are_sampled():
     )
 
 
-def test_solids_are_refused_where_images_are_sampled():
-    with pytest.raises(MissingFeature, match="solids"):
-        check(lambda x, g: F.grid_sample(x, g, align_corners=False), random(1, 2, 3, 4, 5), random(1, 2, 2, 2, 3))
+def test_solids_are_sampled_as_pytorch_does():
+    solid, grid = random(1, 2, 3, 4, 2), random(1, 2, 2, 2, 3) * 0.9
+    check(lambda x, g: F.grid_sample(x, g, align_corners=False) + F.grid_sample(x, g, "nearest", "border", True), solid, grid)
+
+
+def test_what_is_far_outside_is_zero_though_the_edge_is_infinite():
+    image, far = torch.full((1, 1, 2, 2), torch.inf), torch.full((1, 1, 1, 2), -9.0)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        check(lambda x, g, mode=mode: F.grid_sample(x, g, mode, align_corners=False), image, far, gradients=False)
 
 
 @pytest.mark.parametrize("corners", [True, False])

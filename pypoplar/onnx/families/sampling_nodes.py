@@ -11,49 +11,7 @@ from torch import Tensor
 
 from pypoplar.onnx.node_call import NodeCall
 from pypoplar.onnx.operator_table import operator
-
-CUBIC = -0.75
-
-
-def taken(field: Tensor, places: list[Tensor]) -> Tensor:
-    """Elements of fields, [items, channels, field], at whole places, for each axis [items, samples]: [items, channels, samples]."""
-    sizes = list(field.shape[2:])
-    flat = places[0]
-    for size, one in zip(sizes[1:], places[1:], strict=True):
-        flat = flat * size + one
-    index = flat.unsqueeze(1).expand(-1, field.shape[1], -1)
-    return torch.gather(field.reshape(field.shape[0], field.shape[1], -1), 2, index.to(torch.int64))
-
-
-def inside(place: Tensor, size: int) -> Tensor:
-    """Whether places are in an axis."""
-    return (place >= 0) & (place <= size - 1)
-
-
-def whole(place: Tensor, size: int) -> Tensor:
-    """Places within an axis as integers."""
-    return torch.clamp(place, 0, size - 1).to(torch.int32)
-
-
-def between(field: Tensor, at: list[Tensor], zeros: bool) -> Tensor:
-    """Linear samples at places of floats; what is outside is 0, or the edge."""
-    sizes = list(field.shape[2:])
-    low = [torch.floor(one) for one in at]
-    total = None
-    for corner in itertools.product((0, 1), repeat=len(at)):
-        weight, places = None, []
-        for axis, up in enumerate(corner):
-            place = low[axis] + up
-            part = at[axis] - low[axis] if up else 1 - (at[axis] - low[axis])
-            if zeros:
-                part = part * inside(place, sizes[axis]).to(part.dtype)
-            weight = part if weight is None else weight * part
-            places.append(whole(place, sizes[axis]))
-        assert weight is not None
-        term = taken(field, places) * weight.unsqueeze(1)
-        total = term if total is None else total + term
-    assert total is not None
-    return total
+from pypoplar.poptorch.operators.forms.sampled_images import between, sampled, taken, whole
 
 
 @operator("GridSample", since=16)
@@ -61,79 +19,9 @@ def grid_sample(op: NodeCall, x: Tensor, grid: Tensor) -> Tensor:
     """Samples of a field at places from -1 to 1."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(op.attribute("mode", "linear"), op.attribute("mode", "linear"))
     padding, corners = op.attribute("padding_mode", "zeros"), bool(op.attribute("align_corners", 0))
-    rank = x.dim() - 2
-    sizes = list(x.shape[2:])
-    at = []
-    for axis in range(rank):
-        one = torch.select(grid, -1, rank - 1 - axis).reshape(x.shape[0], -1)  # the last axis of the field is first in the grid
-        at.append((one + 1) / 2 * (sizes[axis] - 1) if corners else ((one + 1) * sizes[axis] - 1) / 2)
-    if mode == "cubic":
-        if rank != 2:
-            raise op.error("cubic samples are of fields of two dimensions")
-        result = _cubic_samples(x, at, padding, corners)
-    else:
-        at = [_within(one, size, padding, corners) for one, size in zip(at, sizes, strict=True)]
-        if mode == "nearest":
-            at = [torch.round(one) for one in at]
-            result = taken(x, [whole(one, size) for one, size in zip(at, sizes, strict=True)])
-            if padding == "zeros":
-                mask = None
-                for one, size in zip(at, sizes, strict=True):
-                    mask = inside(one, size) if mask is None else mask & inside(one, size)
-                assert mask is not None
-                result = result * mask.to(x.dtype).unsqueeze(1)
-        else:
-            result = between(x, at, padding == "zeros")
-    return result.reshape([*x.shape[:2], *grid.shape[1:-1]])
-
-
-def _within(place: Tensor, size: int, padding: str, corners: bool) -> Tensor:
-    """Places outside of an axis, brought to its edge or reflected."""
-    if padding == "border":
-        return torch.clamp(place, 0, size - 1)
-    if padding == "reflection":
-        low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
-        span = high - low
-        if span == 0:
-            return torch.zeros_like(place)
-        distance = torch.abs(place - low)
-        turns = torch.floor(distance / span)
-        rest = distance - turns * span
-        odd = turns - 2 * torch.floor(turns / 2)
-        reflected = torch.where(odd == 0, rest + low, high - rest)
-        return torch.clamp(reflected, 0, size - 1)
-    return place
-
-
-def _cubic_samples(x: Tensor, at: list[Tensor], padding: str, corners: bool) -> Tensor:
-    sizes = list(x.shape[2:])
-    low = [torch.floor(one) for one in at]
-    counts = [_cubic_counts(one - below) for one, below in zip(at, low, strict=True)]
-    total = None
-    for tap in itertools.product(range(4), repeat=2):
-        weight, places = None, []
-        for axis, number in enumerate(tap):
-            place = _within(low[axis] + (number - 1), sizes[axis], padding, corners)
-            part = counts[axis][number]
-            if padding == "zeros":
-                part = part * inside(place, sizes[axis]).to(part.dtype)
-            weight = part if weight is None else weight * part
-            places.append(whole(torch.round(place), sizes[axis]))
-        assert weight is not None
-        term = taken(x, places) * weight.unsqueeze(1)
-        total = term if total is None else total + term
-    assert total is not None
-    return total
-
-
-def _cubic_counts(part: Tensor) -> list[Tensor]:
-    def near(d: Tensor) -> Tensor:
-        return ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
-
-    def far(d: Tensor) -> Tensor:
-        return ((d - 5) * d + 8) * d * CUBIC - 4 * CUBIC
-
-    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+    if mode == "cubic" and x.dim() != 4:
+        raise op.error("cubic samples are of fields of two dimensions")
+    return sampled(x, grid, mode, padding, corners)
 
 
 @operator("RoiAlign", since=10)
@@ -218,8 +106,8 @@ def deformed_convolution(op: NodeCall, x: Tensor, weight: Tensor, offset: Tensor
                 shape = [1, -1, 1] if axis == 0 else [1, 1, -1]
                 grid = torch.tensor(base.tolist(), dtype=x.dtype, device=x.device).reshape(shape)
                 at.append((offsets[:, part, number, axis] + grid).reshape(items, cells))
-            sampled = between(field, at, zeros=True)
-            rows.append(sampled if masks is None else sampled * masks[:, part, number].unsqueeze(1))
+            found = between(field, at, zeros=True)
+            rows.append(found if masks is None else found * masks[:, part, number].unsqueeze(1))
         columns.append(torch.cat(rows, 1))
     blocks = torch.stack(columns, 2).reshape(items, groups, channels // groups * taps, cells)
     kernels = weight.reshape(groups, weight.shape[0] // groups, -1)

@@ -1,105 +1,140 @@
-"""Images sampled at places that data give, and what pools left out put back."""
+"""Fields sampled at places that data give, and what pools left out put back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from pypoplar.errors import MissingFeature
 from pypoplar.poptorch.operators.captured_forms import replaces
 
 aten = torch.ops.aten
 
-BILINEAR, NEAREST, CUBIC = range(3)  # PyTorch's numbers of interpolations
-ZEROS, BORDER = range(2)  # and of what is beyond an image; 2 is its reflection
-SHARPNESS = -0.75  # of PyTorch's cubic interpolation
-
-Sampled = Callable[[Any, Any], Any]  # what an image has at whole places (y, x)
+MODES = ("linear", "nearest", "cubic")  # by PyTorch's numbers
+PADDINGS = ("zeros", "border", "reflection")  # the same
+CUBIC = -0.75
 
 
 @replaces(aten.grid_sampler.default)
 def grid_sample(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """The elements of images at places from -1 to 1 of their field, as `torch.nn.functional.grid_sample` tells it."""
-    if input.dim() != 4:
-        raise MissingFeature("grid_sample: solids [N, C, D, H, W] are missing; images [N, C, H, W] are supported")
-    height, width = input.shape[2:]
-    wide = grid.float()
-    x, y = (_scaled(wide[..., axis], size, align_corners) for axis, size in ((0, width), (1, height)))
-
-    def within(at: Any, size: int) -> Any:
-        return _within(at, size, padding_mode, align_corners)
-
-    def sampled(rows: Any, columns: Any) -> Any:
-        return _at(input, rows, columns)
-
-    if interpolation_mode == CUBIC:
-        return _cubic(lambda rows, columns: sampled(within(rows, height), within(columns, width)), y, x).to(input.dtype)
-    x, y = within(x, width), within(y, height)
-    if interpolation_mode == NEAREST:
-        return sampled(torch.round(y), torch.round(x))
-    return _linear(sampled, y, x).to(input.dtype)
+    """Images and solids at places of a grid, as `torch.nn.functional.grid_sample` tells it; halves are computed in float32."""
+    result = sampled(input, grid.float(), MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
+    return result.to(input.dtype)
 
 
-def _scaled(at: Any, size: int, align_corners: bool) -> Any:
-    """Places from -1 to 1 as places of elements: those are the middles of the first and last one, or their outer edges."""
-    return (at + 1) * ((size - 1) / 2) if align_corners else ((at + 1) * size - 1) / 2
+def sampled(x: Tensor, grid: Tensor, mode: str, padding: str, corners: bool) -> Tensor:
+    """The elements of fields, [items, channels, field], at places from -1 to 1, [items, ..., axes], the last axis first.
+
+    `mode` is linear, nearest or, of two axes, cubic; `padding` is zeros, border or reflection. With `corners` -1 and 1 are the
+    middles of the first and last element, else their outer edges.
+    """
+    rank = x.dim() - 2
+    sizes = list(x.shape[2:])
+    at = []
+    for axis in range(rank):
+        one = torch.select(grid, -1, rank - 1 - axis).reshape(x.shape[0], -1)  # the last axis of the field is first in the grid
+        at.append((one + 1) / 2 * (sizes[axis] - 1) if corners else ((one + 1) * sizes[axis] - 1) / 2)
+    if mode == "cubic":
+        result = _cubic_samples(x, at, padding, corners)
+    else:
+        at = [_within(one, size, padding, corners) for one, size in zip(at, sizes, strict=True)]
+        if mode == "nearest":
+            result = _at(x, [torch.round(one) for one in at], padding == "zeros")
+        else:
+            result = between(x, at, padding == "zeros")
+    return result.reshape([*x.shape[:2], *grid.shape[1:-1]])
 
 
-def _within(at: Any, size: int, padding: int, align_corners: bool) -> Any:
-    """Places that are in the image, but for those of zeros."""
-    if padding == ZEROS:
-        return at
-    if padding != BORDER:
-        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+def taken(field: Tensor, places: list[Tensor]) -> Tensor:
+    """Elements of fields, [items, channels, field], at whole places, for each axis [items, samples]: [items, channels, samples]."""
+    sizes = list(field.shape[2:])
+    flat = places[0]
+    for size, one in zip(sizes[1:], places[1:], strict=True):
+        flat = flat * size + one
+    index = flat.unsqueeze(1).expand(-1, field.shape[1], -1)
+    return torch.gather(field.reshape(field.shape[0], field.shape[1], -1), 2, index.to(torch.int64))
+
+
+def _at(field: Tensor, places: list[Tensor], zeros: bool) -> Tensor:
+    """The same at whole places that may be outside: 0 is there, or what is at the edge."""
+    sizes = list(field.shape[2:])
+    found = taken(field, [whole(one, size) for one, size in zip(places, sizes, strict=True)])
+    if not zeros:
+        return found
+    there = torch.stack([inside(one, size) for one, size in zip(places, sizes, strict=True)]).all(0)
+    return torch.where(there.unsqueeze(1), found, torch.zeros((), dtype=field.dtype, device=field.device))
+
+
+def inside(place: Tensor, size: int) -> Tensor:
+    """Whether places are in an axis."""
+    return (place >= 0) & (place <= size - 1)
+
+
+def whole(place: Tensor, size: int) -> Tensor:
+    """Places within an axis as integers."""
+    return torch.clamp(place, 0, size - 1).to(torch.int32)
+
+
+def between(field: Tensor, at: list[Tensor], zeros: bool) -> Tensor:
+    """Linear samples at places of floats; what is outside is 0, or the edge."""
+    low = [torch.floor(one) for one in at]
+    total = None
+    for corner in itertools.product((0, 1), repeat=len(at)):
+        weight = None
+        for axis, up in enumerate(corner):
+            part = at[axis] - low[axis] if up else 1 - (at[axis] - low[axis])
+            weight = part if weight is None else weight * part
+        assert weight is not None
+        term = _at(field, [one + up for one, up in zip(low, corner, strict=True)], zeros) * weight.unsqueeze(1)
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def _within(place: Tensor, size: int, padding: str, corners: bool) -> Tensor:
+    """Places outside of an axis, brought to its edge or reflected."""
+    if padding == "border":
+        return torch.clamp(place, 0, size - 1)
+    if padding == "reflection":
+        low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
+        span = high - low
         if span == 0:
-            return torch.zeros_like(at)
-        away = (at - low).abs()
-        rest = torch.fmod(away, span)
-        at = torch.where(torch.floor(away / span) % 2 == 0, rest + low, span - rest + low)
-    return at.clamp(0, size - 1)
+            return torch.zeros_like(place)
+        distance = torch.abs(place - low)
+        turns = torch.floor(distance / span)
+        rest = distance - turns * span
+        odd = turns - 2 * torch.floor(turns / 2)
+        reflected = torch.where(odd == 0, rest + low, high - rest)
+        return torch.clamp(reflected, 0, size - 1)
+    return place
 
 
-def _at(input: Any, rows: Any, columns: Any) -> Any:
-    """float32 [N, C, ...]: the elements at whole places [N, ...]; zeros beyond the image."""
-    samples, channels, height, width = input.shape
-    inside = (rows >= 0) & (rows <= height - 1) & (columns >= 0) & (columns <= width - 1)
-    place = (rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)).to(torch.int32)
-    places = place.reshape(samples, 1, -1).expand(samples, channels, -1).long()
-    found = input.reshape(samples, channels, -1).gather(2, places).reshape(samples, channels, *rows.shape[1:])
-    return torch.where(inside.unsqueeze(1), found, torch.zeros((), dtype=input.dtype))
+def _cubic_samples(x: Tensor, at: list[Tensor], padding: str, corners: bool) -> Tensor:
+    sizes = list(x.shape[2:])
+    low = [torch.floor(one) for one in at]
+    counts = [_cubic_counts(one - below) for one, below in zip(at, low, strict=True)]
+    total = None
+    for tap in itertools.product(range(4), repeat=2):
+        places = [
+            _within(below + (number - 1), size, padding, corners) for below, number, size in zip(low, tap, sizes, strict=True)
+        ]
+        weight = counts[0][tap[0]] * counts[1][tap[1]]
+        term = _at(x, [torch.round(place) for place in places], padding == "zeros") * weight.unsqueeze(1)
+        total = term if total is None else total + term
+    assert total is not None
+    return total
 
 
-def _linear(sampled: Sampled, y: Any, x: Any) -> Any:
-    top, left = torch.floor(y), torch.floor(x)
-    down, right = (y - top).unsqueeze(1), (x - left).unsqueeze(1)
-    above = sampled(top, left) * (1 - right) + sampled(top, left + 1) * right
-    below = sampled(top + 1, left) * (1 - right) + sampled(top + 1, left + 1) * right
-    return above * (1 - down) + below * down
+def _cubic_counts(part: Tensor) -> list[Tensor]:
+    def near(d: Tensor) -> Tensor:
+        return ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
 
+    def far(d: Tensor) -> Tensor:
+        return ((d - 5) * d + 8) * d * CUBIC - 4 * CUBIC
 
-def _cubic(sampled: Sampled, y: Any, x: Any) -> Any:
-    top, left = torch.floor(y), torch.floor(x)
-    across, along = _cubic_weights(x - left), _cubic_weights(y - top)
-    rows = []
-    for row in range(-1, 3):
-        parts = [sampled(top + row, left + column) * weight.unsqueeze(1) for column, weight in enumerate(across, -1)]
-        rows.append(parts[0] + parts[1] + parts[2] + parts[3])
-    weighted = [row * weight.unsqueeze(1) for row, weight in zip(rows, along, strict=True)]
-    return weighted[0] + weighted[1] + weighted[2] + weighted[3]
-
-
-def _cubic_weights(rest: Any) -> list[Any]:
-    """The weights of four neighbours, for a place `rest` behind the second of them."""
-
-    def near(distance: Any) -> Any:
-        return ((SHARPNESS + 2) * distance - (SHARPNESS + 3)) * distance * distance + 1
-
-    def far(distance: Any) -> Any:
-        return ((SHARPNESS * distance - 5 * SHARPNESS) * distance + 8 * SHARPNESS) * distance - 4 * SHARPNESS
-
-    return [far(rest + 1), near(rest), near(1 - rest), far(2 - rest)]
+    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
 
 
 @replaces(aten.affine_grid_generator.default)
