@@ -18,8 +18,8 @@ A module is captured with its gradients as operations of PyTorch's ATen library;
 of `pypoplar/poptorch/lowering` that they are in. Operations of PyTorch that are not listed are often captured as several of these;
 an operation without entry is an error at the first call, which names the user's line.
 
-Numbers are FLOAT, HALF, 32-bit and narrower integers and truth values: 64-bit integers become 32 bits wide, and there is no
-double. Shapes are static. Indices and labels that a call is given, or that a few operations compute from its arguments, are
+Numbers are FLOAT, HALF, 32-bit and narrower integers and truth values: 64-bit numbers become 32 bits wide.
+Shapes are static. Indices and labels that a call is given, or that a few operations compute from its arguments, are
 checked before it runs; of those that the device computes, one out of range gives zeros and changes nothing, where PyTorch raises
 an error. Among sorted elements NaN is larger than all else. Constants, and what is computed from them, are folded by PyTorch
 itself. Formulas of several steps compute halves in FLOAT.

@@ -218,10 +218,9 @@ def test_an_error_of_constants_has_its_line():
     assert "test_capture.py:" in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize(("dtype", "remedy"), [(torch.float64, r"call float\(\)"), (torch.bfloat16, r"call half\(\)")])
-def test_types_that_the_ipu_does_not_have_are_told(dtype, remedy):
-    with pytest.raises(poptorch.UnsupportedOperation, match=rf"is no type of the IPU.*{remedy}.*parameter deep.weight and"):
-        poptorch.inferenceModel(Deep(lambda layer, x: x).to(dtype))(torch.ones(3, dtype=dtype))
+def test_types_that_the_ipu_does_not_have_are_told():
+    with pytest.raises(poptorch.UnsupportedOperation, match=r"is no type of the IPU.*call half\(\).*parameter deep.weight and"):
+        poptorch.inferenceModel(Deep(lambda layer, x: x).to(torch.bfloat16))(torch.ones(3, dtype=torch.bfloat16))
 
 
 def test_a_constant_that_is_too_wide_is_told_with_its_line():
@@ -268,9 +267,9 @@ def test_unsupported_operations_are_told_beside_what_depends_on_data():
         if x.sum() > 0:
             x = torch.special.bessel_j0(x)
         x = x * x.tolist()[1] + x[x > 0].sum()
-        return torch.special.bessel_y1(x.double())
+        return torch.special.bessel_y1(x).bfloat16()
 
     with pytest.raises(CaptureError) as caught:
         poptorch.inferenceModel(Deep(several))(torch.ones(3))
-    for told in ("if, while or bool", "tolist()", "x[...] with a mask", "special_bessel_j0", "special_bessel_y1", "float64"):
+    for told in ("if, while or bool", "tolist()", "x[...] with a mask", "special_bessel_j0", "special_bessel_y1", "bfloat16"):
         assert told in str(caught.value), told

@@ -23,6 +23,7 @@ from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
 from pypoplar.poptorch.capture.composite_operations import decomposed
 from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, depends_on_data, in_calls, in_graph
+from pypoplar.poptorch.capture.double_precision import keep_numbers_finite
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
     inference_modes_as_gradient_modes,
@@ -120,6 +121,7 @@ def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -
         for kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
     )
     _refuse_other_mutations(signature.output_specs)
+    keep_numbers_finite(graph)
     traced = [node for node in graph.nodes if node.op == "placeholder"]
     tied = {id(fake): node for fake, node in zip(fakes, traced, strict=True) if isinstance(fake, torch.Tensor)}  # the last is used
     nodes = [tied.get(id(fake), node) for fake, node in zip(fakes, traced, strict=True)]

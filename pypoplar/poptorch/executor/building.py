@@ -31,7 +31,7 @@ from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
-from pypoplar.poptorch.lowering.support import unsupported
+from pypoplar.poptorch.lowering.support import told_doubles, unsupported
 from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_graph
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
@@ -138,6 +138,9 @@ def captured_model(
     except CaptureError as problem:
         raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
     name_calls(joint.graph)
+    doubles = told_doubles(joint)
+    if doubles is not None:
+        logger.warning(doubles)
     if settings.strategy is not None and settings.strategy.overlaps and settings.strategy.stages:
         check_order(joint)
     settings.check_pipeline(stages_of(joint), optimizer is not None)
@@ -238,7 +241,7 @@ class CapturedModel:
     def _loss_type(self) -> torch.dtype:
         assert self.joint.loss is not None
         dtype: torch.dtype = self.joint.loss.meta["val"].dtype
-        return dtype
+        return torch.float32 if dtype is torch.float64 else dtype
 
 
 def make_device(ipus: int, chip: str = "bow") -> Device:

@@ -206,11 +206,22 @@ def _state(joint: JointGraph) -> list[GraphInput]:
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:
-    """A tensor's elements as the device takes them: integers of 64 bits have to fit into 32."""
+    """A tensor's elements as the device takes them: numbers of 64 bits have to fit into 32."""
     array = tensor.detach().cpu().contiguous().numpy()
+    if array.dtype == np.float64:
+        return _floats(array, name)
     if array.dtype != np.int64:
         return array
     narrow = array.astype(np.int32)
     if not np.array_equal(narrow, array):
         raise TensorIOStateError(f"{name} has values from {array.min()} to {array.max()}; integers on the IPU are 32 bits wide")
+    return narrow
+
+
+def _floats(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    with np.errstate(over="ignore"):
+        narrow = array.astype(np.float32)
+    if np.isinf(narrow).sum() != np.isinf(array).sum():
+        finite = array[np.isfinite(array)]
+        raise TensorIOStateError(f"{name} has values from {finite.min()} to {finite.max()}; floats on the IPU are 32 bits wide")
     return narrow

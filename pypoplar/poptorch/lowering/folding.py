@@ -91,4 +91,10 @@ def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:
                 f"integers are 32 bits wide on the IPU; a constant has values from {array.min()} to {array.max()}"
             )
         return array.astype(np.int32)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
+    return in_single(array) if array.dtype == np.float64 else array
+
+
+def in_single(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Doubles as floats; what is finite stays so, as the lowest number that masks are made of."""
+    most = np.finfo(np.float32).max
+    return np.where(np.isfinite(array), np.clip(array, -most, most), array).astype(np.float32)

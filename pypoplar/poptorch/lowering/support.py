@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 
 import torch
 from torch import fx
@@ -15,7 +16,6 @@ from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.spelling import nearest_name
 
 REMEDIES = {
-    torch.float64: "; call float(), on the module and its inputs, or half()",
     torch.bfloat16: "; call half(), on the module and its inputs, or float()",
     **dict.fromkeys((torch.complex64, torch.complex128), "; compute with real and imaginary parts apart"),
 }
@@ -34,36 +34,48 @@ def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
 def unsupported(joint: JointGraph, unknown: fx.Node | None = None) -> list[str]:
     """What has no form on the IPU, with the places of each."""
     problems: dict[str, list[str]] = {}
+    for node, place in _computed(joint, unknown):
+        problem = _problem(node)
+        if problem:
+            problems.setdefault(problem, []).append(place)
+    return [problem + _places(places) for problem, places in problems.items()]
+
+
+def told_doubles(joint: JointGraph) -> str | None:
+    """What a model's user is told of double precision, which the device computes as float; None where there is none."""
+    constants = {one.node for one in joint.inputs if one.kind is InputKind.CONSTANT}
+    computed = [(node, place) for node, place in _computed(joint, None) if node not in constants]
+    places = [place for node, place in computed if torch.float64 in [one.dtype for one in _tensors(node)]]
+    return f"float64 is computed as float32, which is what the IPU has{_places(places)}" if places else None
+
+
+def _computed(joint: JointGraph, unknown: fx.Node | None) -> Iterator[tuple[fx.Node, str]]:
+    """Inputs, and operations whose value is not known when the graph is built, with their places."""
     inputs = {one.node: one for one in joint.inputs}
     known = {one.node for one in joint.inputs if one.kind is InputKind.CONSTANT}
     for node in joint.graph.nodes:
         if node in inputs:
-            problem = _type_problem(node)
-            if problem:
-                problems.setdefault(problem, []).append(f"{inputs[node].kind.value} {inputs[node].name}")
+            yield node, f"{inputs[node].kind.value} {inputs[node].name}"
         if node.op != "call_function" or node.target is operator.getitem or node is unknown:
             continue
         if folds(node, known.__contains__):
             known.add(node)
-            continue
-        problem = _problem(node)
-        if problem:
-            problems.setdefault(problem, []).append(_place(node))
-    return [problem + _places(places) for problem, places in problems.items()]
+        else:
+            yield node, _place(node)
+
+
+def _tensors(node: fx.Node) -> list[torch.Tensor]:
+    value = node.meta.get("val")
+    return [one for one in (value if isinstance(value, list | tuple) else (value,)) if isinstance(one, torch.Tensor)]
 
 
 def _problem(node: fx.Node) -> str | None:
-    if node.target not in TABLE:
+    if node.op == "call_function" and node.target not in TABLE:
         near = nearest_name(str(node.target), [str(operation) for operation in TABLE])
         return f"the operation {node.target} is missing" + (f"; the nearest in the table is {near}" if near else "")
-    return _type_problem(node)
-
-
-def _type_problem(node: fx.Node) -> str | None:
-    value = node.meta.get("val")
-    for one in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(one, torch.Tensor) and one.dtype not in ELEMENT_TYPES:
-            known = ", ".join(str(dtype).removeprefix("torch.") for dtype in ELEMENT_TYPES)
+    for one in _tensors(node):
+        if one.dtype not in ELEMENT_TYPES:
+            known = ", ".join(str(dtype).removeprefix("torch.") for dtype in ELEMENT_TYPES if dtype is not torch.float64)
             remedy = REMEDIES.get(one.dtype, "")
             return f"{str(one.dtype).removeprefix('torch.')} is no type of the IPU's libraries; there are {known}{remedy}"
     return None

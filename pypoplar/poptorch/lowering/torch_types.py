@@ -1,4 +1,4 @@
-"""Element types of PyTorch and of the IPU. The IPU has no 64-bit numbers in its libraries: integers become 32 bits wide."""
+"""Element types of PyTorch and of the IPU. The IPU has no 64-bit numbers in its libraries: they become 32 bits wide."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pypoplar.types import BOOL, FLOAT, HALF, INT, SHORT, SIGNED_CHAR, UNSIGNED_
 
 ELEMENT_TYPES: dict[torch.dtype, ElementType] = {
     torch.float32: FLOAT,
+    torch.float64: FLOAT,
     torch.float16: HALF,
     torch.int64: INT,
     torch.int32: INT,

@@ -152,7 +152,8 @@ class HostState:
             begin = 0
             for name, shape in state.parameters:
                 end = begin + int(np.prod(shape))
-                values[state.name, name] = whole[begin:end].reshape(shape).clone()
+                part, of = whole[begin:end].reshape(shape), self.update.parameters[name]
+                values[state.name, name] = part.double() if of.dtype is torch.float64 else part.clone()  # as PyTorch's steps ask
                 begin = end
         if self.update.kind not in UNCOUNTED:
             made = dict(self._made or {})
