@@ -44,9 +44,14 @@ MEASURED = 1  # set of parameters of a test
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Coverage is that of the other tests: laws and further parameters would take as long again to go over the same lines."""
+    """Names are the same in every process, or workers refuse to begin. Coverage is that of the other tests.
+
+    Laws and further parameters would take as long again to go over the same lines.
+    """
     parameters = Counter()
     for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid}: a test's name has an address, which other processes do not share: give ids")
         test = item.nodeid.partition("[")[0]
         parameters[test] += 1
         if parameters[test] > MEASURED or item.get_closest_marker("hypothesis"):

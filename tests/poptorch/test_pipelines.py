@@ -313,7 +313,9 @@ def replicated(options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("set_options", "combined", "times"), [(running_mean, False, 2), (None, True, 1), (replicated, False, 2)], ids=str
+    ("set_options", "combined", "times"),
+    [(running_mean, False, 2), (None, True, 1), (replicated, False, 2)],
+    ids=["running mean", "combined accumulation", "replicas"],
 )
 def test_gradients_add_up_in_every_way_as_in_turn(set_options, combined, times):
     def run_with(strategy):
