@@ -32,6 +32,7 @@ NAMES = {
     "torch.fx.Node._rename": "outputs keep the names by which the signature knows them",
     "torch.fx.proxy.TracerBase._filter_traceback_frames": "a node's lines are the user's",
     "torch._VF._pack_padded_sequence": "sequences of different lengths are refused while a model is exported",
+    "torch._VF": "recurrent layers take halves beside floats while a model is exported",
     "torch.functional._return_output": "where `unique` is refused, by the name of the function that is called",
     "torch.nn.modules.batchnorm._BatchNorm.forward": "batch norms while a model is exported",
     "torch.nn.modules.batchnorm._BatchNorm._check_input_dim": "a batch norm refuses what PyTorch's does",

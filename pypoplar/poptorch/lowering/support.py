@@ -19,6 +19,8 @@ REMEDIES = {
     torch.bfloat16: "; call half(), on the module and its inputs, or float()",
     **dict.fromkeys((torch.complex64, torch.complex128), "; compute with real and imaginary parts apart"),
 }
+aten = torch.ops.aten
+OF_ONE_TYPE = (aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default)
 
 
 def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
@@ -73,12 +75,21 @@ def _problem(node: fx.Node) -> str | None:
     if node.op == "call_function" and node.target not in TABLE:
         near = nearest_name(str(node.target), [str(operation) for operation in TABLE])
         return f"the operation {node.target} is missing" + (f"; the nearest in the table is {near}" if near else "")
+    types = {_device_type(one) for before in node.all_input_nodes for one in _tensors(before) if one.is_floating_point()}
+    if node.target in OF_ONE_TYPE and len(types) > 1:
+        told = " and ".join(sorted(types))
+        return f"{node.target} has operands of {told}: bring them to one type, or call a function of torch or of its nn.functional"
     for one in _tensors(node):
         if one.dtype not in ELEMENT_TYPES:
             known = ", ".join(str(dtype).removeprefix("torch.") for dtype in ELEMENT_TYPES if dtype is not torch.float64)
             remedy = REMEDIES.get(one.dtype, "")
             return f"{str(one.dtype).removeprefix('torch.')} is no type of the IPU's libraries; there are {known}{remedy}"
     return None
+
+
+def _device_type(tensor: torch.Tensor) -> str:
+    type = ELEMENT_TYPES.get(tensor.dtype)
+    return str(tensor.dtype) if type is None else type.__name__
 
 
 def _place(node: fx.Node) -> str:

@@ -32,6 +32,7 @@ from pypoplar.poptorch.operators.identity_loss import identity_loss
 from pypoplar.poptorch.operators.label_search import ctc_beam_search_decoder
 from pypoplar.poptorch.operators.loss_arguments import losses_of_all_arguments
 from pypoplar.poptorch.operators.missing_operators import fps, nearest
+from pypoplar.poptorch.operators.mixed_types import halves_beside_floats
 from pypoplar.poptorch.operators.multi_conv import MultiConv
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
 from pypoplar.poptorch.operators.observing import ipu_print_tensor, nop
@@ -75,6 +76,6 @@ def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
     layers = running_statistics_in_the_graph, plain_attention, bags_as_sums, padded_sequences, losses_of_all_arguments
     with contextlib.ExitStack() as stack:
-        for form in (*layers, numbers_as_indices, distributions_as_given, running_on_ipu):
+        for form in (*layers, numbers_as_indices, distributions_as_given, halves_beside_floats, running_on_ipu):
             stack.enter_context(form())
         yield
