@@ -37,6 +37,7 @@ class StaticStep:
     waits: bool = True  # until all tiles have come to it; else each tile goes on with it when it is done with what was before
     host_ipus: tuple[int, ...] = ()  # of several IPUs, those from or to which a stream moves something
     joins_ipus: bool = False  # whether all IPUs wait for each other before it
+    streams: tuple[str, ...] = ()  # that move something in it
 
     @property
     def moving_cycles(self) -> Int64s:

@@ -80,7 +80,9 @@ def _host_step(flattening: Flattening, copies: Sequence[Copy], names: Sequence[s
         step = StaticStep(
             name, "stream", sync, cost.cycles, -1, exchange, size, cycles, flattening.depth, copied, between, cost.pieces
         )
-    step = evolve(step, host_ipus=flattening.ipus_of(tensors), joins_ipus=flattening.target.host_sync_joins_ipus)
+    streams = tuple(end.handle() for copy in copies for end in (copy.source, copy.destination) if isinstance(end, DataStream))
+    joins = flattening.target.host_sync_joins_ipus
+    step = evolve(step, host_ipus=flattening.ipus_of(tensors), joins_ipus=joins, streams=streams)
     several = f" in {len(copies):,} copies" if len(copies) > 1 else ""
     return flattening.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}{several}")
 

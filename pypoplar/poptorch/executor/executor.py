@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
 from pypoplar.engine.cost.class_runs import Samples
-from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, UnknownHandle
+from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, UnknownHandle
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.building import Built, build
@@ -24,6 +24,7 @@ from pypoplar.poptorch.executor.model_prediction import predicted
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
+from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
@@ -415,11 +416,45 @@ class PoplarExecutor:
             raise InvalidOption(f"rng_state: the model has {has}, got the state {state}")
         built.compiled.random_state = list(state)
 
-    def _no_counters(self, *_: Any) -> NoReturn:
-        """Counters of the host's transfers are missing, and `getReport` has the cycles of each step: `MissingFeature`."""
-        raise MissingFeature("performance counters of the host's transfers are missing; getReport() has the cycles of each step")
+    def getPerfCounters(self) -> Counters:
+        """When the last call moved its arguments and results, by the simulated clock.
 
-    getPerfCounters = getLatency = getHostIpuLatency = getComputeLatency = getIpuHostLatency = _no_counters
+        Returns
+        -------
+        dict
+            For ``"input"``, ``"input_complete"``, ``"output"`` and ``"output_complete"`` a list for each tensor of the seconds at
+            which its transfer began, or was done, in each batch that has one; replicas one after the other. Transfers that share a
+            host sync begin and end together. Nothing before the model is compiled.
+
+        Raises
+        ------
+        PoplarRuntimeError
+            For a call of more steps than the report records (65,536).
+        """
+        if self._built is None:
+            return dict(NONE)
+        compiled = self._built.compiled
+        outputs = [output.name for output in compiled.outputs if output.buffer is not None]
+        inputs = [f"input/{name}" for name in compiled.inputs]
+        return TransferTimes(compiled.engine.executable, self.getReport()).counters(
+            inputs, outputs, compiled.batches.groups.replicas
+        )
+
+    def getLatency(self) -> tuple[float, float, float]:
+        """Seconds from the first argument's request until the last result is on the host: least, most and mean of all batches."""
+        return latency(self.getPerfCounters(), "input", min, "output_complete", max)
+
+    def getHostIpuLatency(self) -> tuple[float, float, float]:
+        """Seconds from the first argument's request until the last one is on the device: least, most and mean of all batches."""
+        return latency(self.getPerfCounters(), "input", min, "input_complete", max)
+
+    def getComputeLatency(self) -> tuple[float, float, float]:
+        """Seconds from the last argument's arrival until the last result is there: least, most and mean of all batches."""
+        return latency(self.getPerfCounters(), "input_complete", max, "output", max)
+
+    def getIpuHostLatency(self) -> tuple[float, float, float]:
+        """Seconds from the first result until the last one is on the host: least, most and mean of all batches."""
+        return latency(self.getPerfCounters(), "output", min, "output_complete", max)
 
     # files
 
