@@ -61,19 +61,23 @@ def test_cells_are_pytorchs(kind):
     check_layer(kind(4, 3), random(2, 4))
 
 
-@pytest.mark.parametrize(
-    ("layer", "told"), [(nn.LSTM(4, 6, proj_size=3), "proj_size"), (nn.LSTM(4, 6), "PackedSequence")], ids=["projected", "packed"]
-)
-def test_what_is_missing_is_told(layer, told):
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")  # PyTorch's own, on the CPU
+@pytest.mark.parametrize("biased", [True, False])
+def test_layers_whose_outputs_are_projected_are_pytorchs(biased):
+    torch.manual_seed(1)
+    check_layer(nn.LSTM(4, 6, 2, bias=biased, bidirectional=True, proj_size=3), random(5, 2, 4))
+    check_layer(nn.LSTM(4, 6, bias=biased, batch_first=True, proj_size=3), random(2, 5, 4))
+
+
+def test_a_packed_sequence_is_told():
     class Packed(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layer = layer
+            self.layer = nn.LSTM(4, 6)
 
         def forward(self, x):
-            if told == "PackedSequence":
-                x = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
+            x = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
             return self.layer(x)[1][0]
 
-    with pytest.raises(poptorch.Error, match=told):
+    with pytest.raises(poptorch.Error, match="PackedSequence"):
         poptorch.inferenceModel(Packed())(random(5, 2, 4))

@@ -71,16 +71,26 @@ def _backward(ctx: Any, slope: Any, c_slope: Any, _: Any) -> tuple[Any, ...]:
 torch.library.register_autograd("poptorch::recurrent_layer", _backward, setup_context=_keep, lib=library)
 
 
+def _projected(x: Any, h: Any, c: Any, weights: list[Any], projection: Any, backwards: bool) -> tuple[Any, Any]:
+    """A layer of an LSTM whose outputs are projections of its state, step by step."""
+    w_input, w_output, b_input, b_output = weights
+    given = torch.nn.functional.linear(x, w_input, None if b_input is None else b_input + b_output)
+    outputs = []
+    for step in reversed(range(len(x))) if backwards else range(len(x)):
+        enter, forget, new, out = (given[step] + h @ w_output.t()).chunk(4, 1)
+        c = forget.sigmoid() * c + enter.sigmoid() * new.tanh()
+        h = (out.sigmoid() * c.tanh()) @ projection.t()
+        outputs.append(h)
+    return torch.stack(outputs[::-1] if backwards else outputs), c
+
+
 def _layers(  # noqa: PLR0913 (PyTorch's arguments)
     kind: str, x: Any, states: list[Any], weights: list[Any], biased: bool, layers: int, dropout: float, train: bool, both: bool,
     batch_first: bool,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """The outputs of the last layer, and the states of all layers and directions after their last steps."""
     directions = 2 if both else 1
-    size = states[0].shape[-1]
-    each = 4 if biased else 2
-    if len(weights) != each * layers * directions or weights[1].shape[1] != size:
-        raise MissingFeature("LSTM: proj_size is missing; outputs have the size of the state")
+    each = len(weights) // (layers * directions)
     x = x.transpose(0, 1) if batch_first else x
     last: list[list[Any]] = [[] for _ in states]
     for layer in range(layers):
@@ -88,9 +98,14 @@ def _layers(  # noqa: PLR0913 (PyTorch's arguments)
         for direction in range(directions):
             number = layer * directions + direction
             first = [state.select(0, number) for state in states]
-            own = [*weights[number * each : (number + 1) * each], None, None][:4]
+            own = list(weights[number * each : (number + 1) * each])
+            projection = own.pop() if each % 2 else None
+            own = [*own, None, None][:4]
             cell = first[1] if kind == "lstm" else None
-            y, c, _ = torch.ops.poptorch.recurrent_layer(kind, x, first[0], cell, *own, direction == 1)
+            if projection is None:
+                y, c, _ = torch.ops.poptorch.recurrent_layer(kind, x, first[0], cell, *own, direction == 1)
+            else:
+                y, c = _projected(x, first[0], cell, own, projection, direction == 1)
             outputs.append(y)
             for ends, end in zip(last, (y.select(0, 0 if direction else y.shape[0] - 1), c), strict=False):
                 ends.append(end)
