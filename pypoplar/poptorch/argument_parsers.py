@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 from attrs import frozen
 
 from pypoplar.errors import PoplarTypeError
+from pypoplar.poptorch.capture.own_dictionaries import REGISTERED, forget
 from pypoplar.tracebacks import public
 
 
@@ -66,9 +67,6 @@ class _Original:
         return self  # PyTorch copies descriptions of arguments; the tensors in this one may have no elements
 
 
-_registered: set[type] = set()
-
-
 @public
 def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | None) -> None:
     """Let models take and return objects of a class. A second parser takes the place of the first.
@@ -89,9 +87,7 @@ def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | 
         raise PoplarTypeError(f"poptorch.registerCustomArgParser takes a class, got {arg_data_type!r}")
     if not isinstance(arg_parser, ICustomArgParser | None):
         raise PoplarTypeError(f"poptorch.registerCustomArgParser takes a poptorch.ICustomArgParser or None, got {arg_parser!r}")
-    if arg_data_type in _registered:
-        pytree._deregister_pytree_node(arg_data_type)
-        _registered.discard(arg_data_type)
+    forget(arg_data_type)
     if arg_parser is None:
         return
     parser = arg_parser
@@ -106,4 +102,4 @@ def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | 
         lambda tensors, original: parser.reconstruct(original.structure, iter(tensors)),
         flatten_with_keys_fn=named,
     )
-    _registered.add(arg_data_type)
+    REGISTERED.add(arg_data_type)

@@ -7,6 +7,7 @@ NAMES = {
     "torch.utils._pytree.register_pytree_node": "classes with a parser of arguments are trees to PyTorch, too",
     "torch.utils._pytree._deregister_pytree_node": "and no longer",
     "torch.utils._pytree.SequenceKey": "the places of a parser's tensors",
+    "torch.utils._pytree.MappingKey": "the entries of a dictionary of a class that PyTorch does not know",
     "torch.utils._pytree.tree_flatten": "arguments and results as lists of tensors",
     "torch.utils._pytree.tree_unflatten": "and back",
     "torch.utils._pytree.tree_leaves": "the tensors of arguments and results",

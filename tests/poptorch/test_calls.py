@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -48,6 +49,50 @@ def test_arguments_by_name_may_come_in_any_order():
         inference(c=c, b=b, a=a),
     ):
         assert got.tolist() == wanted
+
+
+class Entries(OrderedDict):
+    """Dictionaries of a program's own, which PyTorch does not know."""
+
+    def total(self):
+        return sum(self.values())
+
+
+class Batch(dict):
+    """The same, with attributes."""
+
+    def __init__(self, source, **entries):
+        super().__init__(**entries)
+        self.source = source
+
+
+class Totals(nn.Module):
+    def forward(self, given, batch=None):
+        assert type(given) is Entries
+        results = Entries(total=given.total(), twice=2 * given["a"])
+        return results if batch is None else Batch("here", inner=results, more=batch["c"] + 1)
+
+
+def test_dictionaries_of_a_programs_own_classes_are_arguments_and_results():
+    a, b, c = vectors()
+    inference = poptorch.inferenceModel(Totals())
+    for given in (Entries(a=a, b=b), Entries(b=b, a=a)):
+        got = inference(given)
+        assert type(got) is Entries
+        assert list(got) == ["total", "twice"]
+        assert got.total().tolist() == (3 * a + b).tolist()
+    got = poptorch.inferenceModel(Totals())(Entries(a=a, b=b), Batch("there", c=c))
+    assert (type(got), type(got["inner"]), list(got)) == (Batch, Entries, ["inner", "more"])
+    assert got["more"].tolist() == (c + 1).tolist()
+
+
+def test_an_attribute_beside_the_entries_of_a_dictionary_is_missed_where_it_is_used():
+    class Named(nn.Module):
+        def forward(self, batch):
+            return batch["c"] * len(batch.source)
+
+    with pytest.raises(AttributeError, match="source"):
+        poptorch.inferenceModel(Named())(Batch("there", c=torch.ones(3)))
 
 
 def test_entries_of_a_dict_may_come_in_any_order():

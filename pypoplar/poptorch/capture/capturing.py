@@ -34,13 +34,15 @@ from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.meta_tensors import has_values
 from pypoplar.poptorch.capture.model_blocks import marked, unmarked
 from pypoplar.poptorch.capture.origins import all_users_lines, origin_of, raised_by_user
+from pypoplar.poptorch.capture.own_dictionaries import know_dicts
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
 from pypoplar.poptorch.capture.side_effects import told_side_effects
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
-from pypoplar.poptorch.capture.training_loss import LossError, loss_of
+from pypoplar.poptorch.capture.training_loss import loss_of
 from pypoplar.poptorch.operators import forms_of_graphs
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
+from pypoplar.poptorch.user_log import logger
 
 _KINDS = {
     ExportedKind.PARAMETER: InputKind.PARAMETER,
@@ -103,7 +105,7 @@ def _joint(module: torch.nn.Module, exported: ExportedProgram, training: bool) -
     placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
     fakes, trained = _fakes(placeholders, specs, tensors)
     if training and not trained:
-        raise LossError("no parameter of the model is trained: all that its forward pass uses have requires_grad=False")
+        logger.warning("no parameter of the model is trained: its forward pass uses none that has requires_grad=True")
     marks = TraceMarks()
     with _fake_mode(placeholders):
         try:
@@ -141,6 +143,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
     whereabouts = Whereabouts(module)
     problems = hooks_of_gradients(module) if training else []
     noticed = noticed_gradients(whereabouts, problems) if training else contextlib.nullcontext()
+    dicts = module.register_forward_hook(lambda _, __, returned: know_dicts(returned))
     with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
         try:
             with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes():
@@ -155,6 +158,8 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
             raise
         except Exception as problem:
             _explain(module, args, kwargs, whereabouts, problems, problem)
+        finally:
+            dicts.remove()
     refuse(module, [*problems, *in_graph(exported.graph)])
     return exported
 

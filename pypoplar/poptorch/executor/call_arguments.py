@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 from attrs import frozen
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.poptorch.capture.own_dictionaries import know_dicts
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -52,6 +53,7 @@ def in_order(
 
     `PoplarTypeError` for what is no tensor of PyTorch, but like one, and for tensors on other `devices`.
     """
+    know_dicts((args, kwargs))
     for leaf in pytree.tree_leaves((args, kwargs)):
         if isinstance(leaf, np.ndarray):
             raise PoplarTypeError(f"a model takes tensors of PyTorch, got an array of NumPy, {leaf.shape}: call torch.from_numpy")
@@ -68,8 +70,8 @@ def in_order(
 
 def _arranged(given: Any, like: Any) -> Any:
     """Arguments whose dicts have their entries in the order of others."""
-    if type(given) is dict and type(like) is dict and given.keys() == like.keys():
-        return {key: _arranged(given[key], like[key]) for key in like}
+    if isinstance(given, dict) and type(given) is type(like) and given.keys() == like.keys():
+        return {key: _arranged(given[key], like[key]) for key in like}  # of which the leaves alone are asked for
     if type(given) in (list, tuple) and type(like) in (list, tuple) and len(given) == len(like):
         return [_arranged(one, other) for one, other in zip(given, like, strict=True)]
     return given
