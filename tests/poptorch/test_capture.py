@@ -1,5 +1,6 @@
 """What of a module cannot become a graph is told at its first call, with its layer and line, and what there is instead."""
 
+import copy
 import logging
 import random
 import traceback
@@ -245,21 +246,69 @@ def test_side_effects_are_told_once(caplog):
     assert not hasattr(deep.deep, "last")
 
 
+class TwoLines(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.other = nn.Linear(3, 1), nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.other(x), poptorch.identity_loss(self.used(x), "sum")
+
+
+def test_a_training_model_of_which_nothing_is_trained_runs_and_says_so(caplog):
+    model, x = TwoLines().requires_grad_(False), torch.ones(3)
+    before = copy.deepcopy(model.state_dict())
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        training = poptorch.trainingModel(model, None, torch.optim.Adam(model.parameters()))
+        for _ in range(2):
+            torch.testing.assert_close(training(x), model(x))
+    assert [told.partition(":")[0] for told in caplog.messages] == ["no parameter of the model is trained"]
+    assert all(torch.equal(one, before[name]) for name, one in model.state_dict().items())
+
+
 def test_a_loss_of_nothing_that_is_trained_is_told():
-    class Constant(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.used, self.unused = nn.Linear(3, 1), nn.Linear(3, 1)
-
-        def forward(self, x):
-            return poptorch.identity_loss(self.used(x), "sum")
-
-    with pytest.raises(LossError, match="no parameter of the model is trained"):
-        poptorch.trainingModel(Constant().requires_grad_(False))(torch.ones(3))
-    frozen = Constant()
+    frozen = TwoLines()
     frozen.used.requires_grad_(False)
     with pytest.raises(LossError, match="the loss depends on no parameter"):
         poptorch.trainingModel(frozen)(torch.ones(3))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean", "none"])
+def test_the_last_of_nested_losses_is_minimised(reduction):
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = nn.Linear(3, 2)
+
+        def forward(self, x):
+            part = poptorch.identity_loss(self.line(x), reduction)
+            return part, poptorch.identity_loss(part * part * 5, "mean")
+
+    model, x = Nested(), torch.randn(4, 3)
+    wanted = copy.deepcopy(model)
+    part, loss = poptorch.trainingModel(model, None, torch.optim.SGD(model.parameters(), lr=0.1))(x)
+    there, of_it = wanted(x)
+    of_it.backward()
+    torch.testing.assert_close((part, loss), (there.detach(), of_it.detach()))
+    for one, other in zip(model.parameters(), wanted.parameters(), strict=True):
+        torch.testing.assert_close(one, other - 0.1 * other.grad)
+
+
+def test_losses_of_which_neither_is_computed_from_the_other_are_told_in_poptorchs_words():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = nn.Linear(3, 2)
+
+        def forward(self, x):
+            y = self.line(x)
+            return poptorch.identity_loss(y, "sum"), poptorch.identity_loss(y * y, "sum")
+
+    told = r"Multiple independent losses found in graph\. Graph must have one final loss\. .*There are 2.*test_capture.py:\d+"
+    with pytest.raises(LossError, match=told):
+        poptorch.trainingModel(Two())(torch.ones(3))
+    with pytest.raises(LossError, match="Couldn't find a loss in graph"):
+        poptorch.trainingModel(nn.Linear(3, 2))(torch.ones(3))
 
 
 def test_unsupported_operations_are_told_beside_what_depends_on_data():

@@ -28,17 +28,18 @@ class LossError(PoplarError, ValueError):
 
 def loss_of(outputs: list[Any], graph: fx.Graph) -> int:
     """The number of the output that is the loss."""
-    marked = [node for node in graph.nodes if node.op == "call_function" and operation_name(node) == IDENTITY]
+    marked = _last([node for node in graph.nodes if node.op == "call_function" and operation_name(node) == IDENTITY])
     losses = marked or _last([node for node in graph.nodes if node.op == "call_function" and operation_name(node) in LOSSES])
     if not losses:
         raise LossError(
-            "a training model returns its loss: that of a loss function such as torch.nn.CrossEntropyLoss, or any value behind "
-            "poptorch.identity_loss(value, reduction); this one computes neither"
+            "Couldn't find a loss in graph: a training model returns its loss, that of a loss function such as "
+            "torch.nn.CrossEntropyLoss, or any value behind poptorch.identity_loss(value, reduction)"
         )
     if len(losses) > 1:
         listed = "; ".join(str(origin_of(node)) for node in losses)
         raise LossError(
-            f"a training model has one loss, this one has {len(losses)}: {listed}. Join them with poptorch.identity_loss"
+            "Multiple independent losses found in graph. Graph must have one final loss. "
+            f"Wrap final graph loss in poptorch.identity_loss. There are {len(losses)}: {listed}"
         )
     return _output(_batch_mean(losses[0], outputs) or losses[0], outputs)
 
