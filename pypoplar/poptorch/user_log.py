@@ -52,9 +52,13 @@ def setLogLevel(level: str | int) -> None:
     InvalidOption
         For another level.
     """
-    name = NUMBERS.get(level) if isinstance(level, int) and not isinstance(level, bool) else level
+    if type(level) is int and level not in NUMBERS:
+        raise InvalidOption(f"Invalid log level integer: {level}. Valid values are {', '.join(map(str, NUMBERS))}")
+    name = NUMBERS[level] if type(level) is int else str(level)
     if name not in LEVELS:
-        raise InvalidOption(f"no log level is called {level!r}{nearest_or_all(level, LEVELS)}")
+        *first, last = sorted(LEVELS)
+        near = nearest_or_all(name, LEVELS)
+        raise InvalidOption(f"Unknown log level: {level}. Valid values are {', '.join(first)} and {last}{near}")
     logger.setLevel(LEVELS[name])
 
 

@@ -80,13 +80,56 @@ def test_marks_of_a_time_line_change_nothing():
 
 def test_convolutions_that_may_run_together_are_told_to_follow_each_other(caplog):
     settings = poptorch.MultiConv().availableMemoryProportions([0.2, 0.3]).partialsTypes(torch.half).perConvReservedTiles(4)
-    with settings.planType(poptorch.MultiConvPlanType.Parallel).cycleBackOff(0.2).enableConvDithering(True):
-        pass
-    assert "MultiConv changes nothing" in caplog.text
+    settings.planType(poptorch.MultiConvPlanType.Parallel).cycleBackOff(0.2).enableConvDithering(True)
+
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Conv1d(2, 3, 2), torch.nn.Conv1d(2, 3, 2)
+
+        def forward(self, x):
+            with settings:
+                return self.first(x) + self.second(x)
+
+    model, x = Two(), torch.randn(1, 2, 5)
+    for _ in range(2):
+        torch.testing.assert_close(poptorch.inferenceModel(model)(x), model(x).detach())
+    assert caplog.text.count("MultiConv changes nothing") == 1
     with pytest.raises(InvalidOption, match="less than 1"):
         poptorch.MultiConv().availableMemoryProportions(1.5)
     with pytest.raises(PoplarTypeError, match="planType takes MultiConvPlanType"):
         poptorch.MultiConv().planType(1)
+
+
+class Nothing(torch.nn.Module):
+    def __init__(self, nested):
+        super().__init__()
+        self.conv, self.nested = torch.nn.Conv1d(1, 1, 1), nested
+
+    def forward(self, x):
+        with poptorch.MultiConv():
+            if not self.nested:
+                return x * x
+            with poptorch.MultiConv():
+                return self.conv(x)
+
+
+@pytest.mark.parametrize(
+    ("nested", "told"),
+    [(True, "Nested poptorch.MultiConv is not supported"), (False, "Unexpected end_multi_conv: there is no conv")],
+)
+def test_convolutions_that_may_run_together_are_some_and_not_within_others(nested, told):
+    model, x = Nothing(nested), torch.ones(1, 1, 3)
+    for _ in range(2):  # the first is over when it has failed
+        with pytest.raises(poptorch.Error, match=told):
+            poptorch.inferenceModel(model)(x)
+        with pytest.raises(poptorch.Error, match=told):
+            model(x)
+
+
+def test_an_error_within_a_multi_conv_is_told_itself():
+    with pytest.raises(KeyError, match="mine"), poptorch.MultiConv():
+        raise KeyError("mine")
 
 
 def test_faults_of_hardware_are_errors_of_poptorch():

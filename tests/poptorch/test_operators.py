@@ -560,6 +560,28 @@ def test_hints_change_no_numbers(caplog):
         poptorch.set_available_memory(x, 1.5)
 
 
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_hints_about_copies_are_of_arguments_and_results(side):
+    hint = getattr(poptorch, f"set_overlap_for_{side}")
+
+    def function(self, x):
+        y = hint(x * 2, poptorch.OverlapMode.OverlapAccumulationLoop)
+        return y + 1
+
+    told = rf"poptorch.set_overlap_for_{side} applied on a node which is not a tensor {side} to the model"
+    with pytest.raises(poptorch.Error, match=told):
+        poptorch.inferenceModel(Model(function))(drawn(2, 3))
+    Model(function)(drawn(2, 3))  # on the CPU it means nothing
+
+    def right(self, x):
+        mode = poptorch.OverlapMode.OverlapAccumulationLoop
+        x = poptorch.set_overlap_for_input({"x": x}, mode)["x"]
+        return poptorch.set_overlap_for_output((x * 2, x + 1), mode)
+
+    x = drawn(2, 3)
+    torch.testing.assert_close(poptorch.inferenceModel(Model(right))(x), (x * 2, x + 1))
+
+
 def test_operators_that_are_missing_say_so():
     for missing in (poptorch.fps, poptorch.nearest):
         with pytest.raises(MissingFeature, match="torch_cluster"):

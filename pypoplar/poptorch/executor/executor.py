@@ -246,7 +246,8 @@ class PoplarExecutor:
 
     def compilationTime(self) -> timedelta:
         """How long capture, lowering and compilation took; `PoplarRuntimeError` before the model is compiled."""
-        self._compiled("compilationTime")
+        if self._built is None:
+            raise PoplarRuntimeError("Please compile the model before obtaining compilation time.")
         return timedelta(seconds=self._seconds)
 
     def setOptimizer(self, optimizer: torch.optim.Optimizer) -> None:
@@ -361,9 +362,9 @@ class PoplarExecutor:
 
     def cycleCount(self) -> int:
         """Tile cycles of the last call; `PoplarRuntimeError` before the first. It needs no option."""
-        execution = self.getReport().execution
+        execution = None if self._built is None else self.getReport().execution
         if execution is None:
-            raise PoplarRuntimeError("cycleCount: the model has not been called yet")
+            raise PoplarRuntimeError("Please run the model at least once before obtaining cycle count.")
         return int(execution.totalCycles.total)
 
     def getReport(self) -> Report:
@@ -526,7 +527,9 @@ class PoplarExecutor:
 
     def _compiled(self, what: str) -> Built:
         if self._built is None:
-            raise PoplarRuntimeError(f"{what}: the model is not compiled yet; call it, or its compile(), with a batch")
+            raise PoplarRuntimeError(
+                f"Model has not been compiled or has been destroyed. {what}: call it, or its compile(), with a batch first"
+            )
         self._settle()
         return self._built
 

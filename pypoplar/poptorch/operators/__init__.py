@@ -24,8 +24,6 @@ from pypoplar.poptorch.operators.hints import (
     recomputationCheckpoint,
     scope_of,
     set_available_memory,
-    set_overlap_for_input,
-    set_overlap_for_output,
 )
 from pypoplar.poptorch.operators.host_calls import CALLED, CPU, host_call, name_calls
 from pypoplar.poptorch.operators.identity_loss import identity_loss
@@ -36,6 +34,7 @@ from pypoplar.poptorch.operators.mixed_types import halves_beside_floats
 from pypoplar.poptorch.operators.multi_conv import MultiConv
 from pypoplar.poptorch.operators.norms import running_statistics_in_the_graph
 from pypoplar.poptorch.operators.observing import ipu_print_tensor, nop
+from pypoplar.poptorch.operators.overlapping import checked_overlaps, set_overlap_for_input, set_overlap_for_output
 from pypoplar.poptorch.operators.recurrent import padded_sequences
 from pypoplar.poptorch.operators.serialized_products import serializedMatMul
 
@@ -45,6 +44,7 @@ __all__ = [
     "MultiConv",
     "NameScope",
     "REPLACEMENTS",
+    "checked_overlaps",
     "cond",
     "ctc_beam_search_decoder",
     "custom_op",

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import torch
-import torch.utils._pytree as pytree
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
-from pypoplar.poptorch.enums import OverlapMode
 from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu
 from pypoplar.poptorch.operators.node_marks import mark_nodes, mark_of
 from pypoplar.poptorch.operators.tensor_arguments import check_tensor
@@ -91,64 +89,6 @@ def recomputationCheckpoint(*tensors: Any) -> Any:
         check_tensor("recomputationCheckpoint", f"tensor {number}", one)
     say_once("poptorch.recomputationCheckpoint changes nothing: what is computed again is so from the inputs of its stage")
     return several[0] if several is tensors and len(several) == 1 else several
-
-
-def _overlap(call: str, tensors: Any, mode: OverlapMode) -> Any:
-    if not isinstance(mode, OverlapMode):
-        raise PoplarTypeError(f"poptorch.{call} takes poptorch.OverlapMode for mode, got {mode!r}")
-    for one in pytree.tree_leaves(tensors):
-        check_tensor(call, "its tensors", one)
-    if mode is not OverlapMode.NoOverlap:
-        say_once(f"poptorch.{call} changes nothing: copies from and to the host do not overlap with computation")
-    return tensors
-
-
-@public
-def set_overlap_for_input(input_tensors: Any, mode: OverlapMode) -> Any:
-    """The tensors. It is accepted, told once, and changes nothing: copies overlap with nothing.
-
-    Parameters
-    ----------
-    input_tensors:
-        Tensors, which may be nested.
-    mode:
-        How far ahead PopTorch would copy them.
-
-    Returns
-    -------
-    Any
-        The tensors as they are.
-
-    Raises
-    ------
-    PoplarTypeError
-        For what is no tensor, or no `OverlapMode`.
-    """
-    return _overlap("set_overlap_for_input", input_tensors, mode)
-
-
-@public
-def set_overlap_for_output(output_tensors: Any, mode: OverlapMode) -> Any:
-    """The tensors. It is accepted, told once, and changes nothing: copies overlap with nothing.
-
-    Parameters
-    ----------
-    output_tensors:
-        Tensors, which may be nested.
-    mode:
-        How far ahead PopTorch would copy them.
-
-    Returns
-    -------
-    Any
-        The tensors as they are.
-
-    Raises
-    ------
-    PoplarTypeError
-        For what is no tensor, or no `OverlapMode`.
-    """
-    return _overlap("set_overlap_for_output", output_tensors, mode)
 
 
 _scopes: list[str] = []

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
+from types import TracebackType
 from typing import Any, Self
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.poptorch.enums import MultiConvPlanType
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public
+
+CONVOLUTIONS = (
+    *(torch.conv1d, torch.conv2d, torch.conv3d, torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d),
+    torch.convolution,
+)
+
+
+class _Convolutions(TorchFunctionMode):
+    """Notices convolutions."""
+
+    met = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.met = self.met or func in CONVOLUTIONS
+        return func(*args, **(kwargs or {}))
 
 
 @public
@@ -19,6 +37,11 @@ class MultiConv:
 
     It is accepted, told once, and changes nothing: each of them is computed on all tiles of its IPU, one after the other. Its
     settings are checked.
+
+    Raises
+    ------
+    InvalidOption
+        Where one begins within another, or ends without a convolution.
     """
 
     def __init__(self) -> None:
@@ -67,7 +90,9 @@ class MultiConv:
         """
         for one in value if isinstance(value, list | tuple) else [value]:
             if one not in (torch.float32, torch.float16):
-                raise InvalidOption(f"poptorch.MultiConv.partialsTypes takes torch.float or torch.half, got {one!r}")
+                raise InvalidOption(
+                    f"Invalid partials types: poptorch.MultiConv.partialsTypes takes torch.float or torch.half, got {one!r}"
+                )
         return self._each("partialsTypes", value, (torch.dtype,))
 
     def enableConvDithering(self, value: bool | Sequence[bool]) -> Self:
@@ -131,8 +156,19 @@ class MultiConv:
         return self._each("cycleBackOff", value, (float,))
 
     def __enter__(self) -> Self:
+        if _open.get() is not None:
+            raise InvalidOption("Nested poptorch.MultiConv is not supported")
         say_once("poptorch.MultiConv changes nothing: its convolutions are computed one after the other, each on all tiles")
+        self._convolutions = _Convolutions()
+        self._token = _open.set(self)
+        self._convolutions.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        return None
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._convolutions.__exit__(kind, error, trace)
+        _open.reset(self._token)
+        if error is None and not self._convolutions.met:
+            raise InvalidOption("Unexpected end_multi_conv: there is no convolution in this poptorch.MultiConv")
+
+
+_open: ContextVar[MultiConv | None] = ContextVar("multi_conv", default=None)
