@@ -14,6 +14,9 @@ from attrs import frozen
 
 Value = int | float | bool
 CHIPS = ("ipu1", "ipu2", "bow")
+LINK_TOPOLOGIES = ("mesh", "torus")  # of the target option ipuLinkTopology: ladders of IPU-Links with open, or joined ends
+MOST_OF_DOMAIN = 64  # D: IPUs that IPU-Links join
+IPUS_OF_MACHINE = 4  # D: of an IPU-Machine, with one gateway
 STORE_BYTES = 4  # of a worker, on every chip: it stores what is smaller by writing the word around it
 
 TIMINGS: dict[str, str] = {
@@ -137,6 +140,10 @@ PARAMETERS: tuple[Parameter, ...] = (
               "a tile's memory, two loads and a store; triad reaches 99.1 % (M)", 1),
     Parameter("ipu_link_bytes_per_second", "", 52.9e9, 52.9e9, 52.9e9, "B/s", "I M I",
               "a link from IPU to IPU, both ways together", 1),
+    Parameter("gateway_bytes_per_second", "", 32e9, 32e9, 32e9, "B/s", "I I D",
+              "from an IPU to the gateway of its machine, both ways together", 1),
+    Parameter("gateway_link_bytes_per_second", "", 25e9, 25e9, 25e9, "B/s", "I I D",
+              "a link between the gateways of two domains, 100 Gb/s each way, both ways together", 1),
     # 8 GB/s: the vendor's own model, on both chips (the published profiles of its matrix-vector tutorial); 32 GB/s: the data sheet
     Parameter("host_write_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "host to tiles", 1,
               hardware=Measured(8e9, 20.2e9, 32e9, "D M D", MATRIX_VECTOR)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
@@ -16,7 +16,18 @@ from attrs import field, frozen
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.notebook import ShownInNotebooks
-from pypoplar.presets import PARAMETERS, PRESETS, TIMINGS, Parameter, Preset, Value, told_figures
+from pypoplar.presets import (
+    IPUS_OF_MACHINE,
+    LINK_TOPOLOGIES,
+    MOST_OF_DOMAIN,
+    PARAMETERS,
+    PRESETS,
+    TIMINGS,
+    Parameter,
+    Preset,
+    Value,
+    told_figures,
+)
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
@@ -150,6 +161,27 @@ SYNC_CONFIGURATIONS = ("intraReplicaAndAll", "ipuAndAll")
 """Values of the target option ``syncConfiguration``: with the second, an IPU that exchanges with the host waits for no other."""
 
 
+def _size_of_domain(value: object) -> int:
+    if not str(value).isdecimal():
+        raise InvalidOption(f"ipuLinkDomainSize is the number of IPUs of a domain, got {value!r}")
+    return int(str(value))
+
+
+def _switch(value: object) -> bool:
+    if value not in ("true", "false", True, False):
+        raise InvalidOption(f"gatewayMode is 'true' or 'false', got {value!r}")
+    return value in ("true", True)
+
+
+READ_OPTIONS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "syncConfiguration": ("sync_configuration", str),
+    "ipuLinkTopology": ("ipu_link_topology", str),
+    "ipuLinkDomainSize": ("ipu_link_domain_size", _size_of_domain),
+    "gatewayMode": ("gateway_mode", _switch),
+}
+"""Of options of `Target.createIPUTarget` the attribute that each sets, and how its text is read."""
+
+
 def _check_sync_configuration(name: object) -> None:
     if name not in SYNC_CONFIGURATIONS:
         known = " or ".join(map(repr, SYNC_CONFIGURATIONS))
@@ -214,6 +246,9 @@ class Target(ShownInNotebooks):
     compute_set_start_cycles: int
     global_exchange_constraints: tuple[GlobalExchangeConstraint, ...]
     sync_configuration: str
+    ipu_link_topology: str
+    ipu_link_domain_size: int
+    gateway_mode: bool
     instruction_bytes: int
     interleaved_memory_element_index: int
     compile_ipu_code: bool
@@ -234,6 +269,8 @@ class Target(ShownInNotebooks):
     vector_element_flops_per_cycle: int
     tile_memory_bytes_per_cycle: int
     ipu_link_bytes_per_second: float
+    gateway_bytes_per_second: float
+    gateway_link_bytes_per_second: float
     host_write_bytes_per_second: float
     host_read_bytes_per_second: float
     host_sync_seconds: float
@@ -242,8 +279,22 @@ class Target(ShownInNotebooks):
         check_timing(self.timing)
         check_count("num_ipus", self.num_ipus)
         _check_sync_configuration(self.sync_configuration)
+        self._check_wiring()
         for row in PARAMETERS:
             check_parameter(row, row.name, getattr(self, row.name))
+
+    def _check_wiring(self) -> None:
+        if self.ipu_link_topology not in LINK_TOPOLOGIES:
+            known = " or ".join(map(repr, LINK_TOPOLOGIES))
+            near = nearest(str(self.ipu_link_topology), LINK_TOPOLOGIES)
+            raise InvalidOption(f"ipuLinkTopology is {known}, got {self.ipu_link_topology!r}{near}")
+        size = check_count("ipuLinkDomainSize", self.ipu_link_domain_size)
+        if size > MOST_OF_DOMAIN:
+            raise InvalidOption(f"ipuLinkDomainSize is at most {MOST_OF_DOMAIN}, got {size}")
+        if self.num_ipus > size and not (self.gateway_mode and size % IPUS_OF_MACHINE == 0):
+            why = f"gateways join machines of {IPUS_OF_MACHINE} IPUs" if self.gateway_mode else "gatewayMode is off"
+            told = f"of {self.num_ipus} IPUs ipuLinkDomainSize joins {size} by IPU-Links, and {why}"
+            raise InvalidOption(f"IPU {size} cannot be reached from IPU 0: {told}")
 
     # How to make one
 
@@ -278,6 +329,9 @@ class Target(ShownInNotebooks):
             "relative_sync_delay": RelativeSyncDelayType.AUTO,
             "global_exchange_constraints": (),
             "sync_configuration": SYNC_CONFIGURATIONS[0],
+            "ipu_link_topology": LINK_TOPOLOGIES[0],
+            "ipu_link_domain_size": MOST_OF_DOMAIN,
+            "gateway_mode": True,
             **preset.values(check_timing(timing)),
             **changes,
         }
@@ -295,8 +349,10 @@ class Target(ShownInNotebooks):
             The name of a preset, such as "bow", last; before it the numbers of IPUs and of tiles on each, if not the preset's.
         opts:
             ``syncConfiguration`` says which IPUs wait for each other when one exchanges with the host: all of a replica for
-            ``"intraReplicaAndAll"``, none for ``"ipuAndAll"``. ``ipuLinkTopology``, ``ipuLinkDomainSize``,
-            ``ipuLinkConfiguration``, ``gatewayMode`` and ``instanceSize`` change nothing here.
+            ``"intraReplicaAndAll"``, none for ``"ipuAndAll"``. ``ipuLinkTopology`` is ``"mesh"``, as at first, or ``"torus"``,
+            whose ends are joined; ``ipuLinkDomainSize`` says how many IPUs are joined by IPU-Links, at most 64, as at first, and
+            ``gatewayMode``, ``"true"`` at first or ``"false"``, whether gateways lead from one such domain to another.
+            ``ipuLinkConfiguration`` and ``instanceSize`` change nothing here.
         timing:
             "model" or "hardware" (ours), see `IPUModel`.
 
@@ -310,7 +366,7 @@ class Target(ShownInNotebooks):
         PoplarTypeError
             If the arguments are others.
         InvalidOption
-            If there is no such preset, timing or option, or a number is less than 1.
+            If there is no such preset, timing or option, a number is less than 1, or an IPU cannot be reached from another.
         """
         ordered(opts, "the options of a target", OPTIONS)
         for name in opts or {}:
@@ -327,8 +383,7 @@ class Target(ShownInNotebooks):
                 (("num_ipus", "numIPUs"), ("tiles_per_ipu", "tilesPerIPU")), arguments[:-1], strict=False
             )
         }
-        if opts and "syncConfiguration" in opts:
-            changes["sync_configuration"] = opts["syncConfiguration"]
+        changes |= {attribute: read(opts[name]) for name, (attribute, read) in READ_OPTIONS.items() if opts and name in opts}
         return Target.of_preset(str(arguments[-1]), TargetType.IPU, timing, **changes)
 
     @staticmethod
@@ -609,6 +664,18 @@ class Target(ShownInNotebooks):
     def getGlobalExchangeConstraints(self) -> tuple[GlobalExchangeConstraint, ...]:
         """Limits of the traffic between IPUs, as `IPUModel.globalExchangeConstraints` set them."""
         return self.global_exchange_constraints
+
+    def getIpuLinkTopology(self) -> str:
+        """How IPU-Links join the IPUs of a domain: "mesh", a ladder, or "torus", one whose ends are joined."""
+        return self.ipu_link_topology
+
+    def getIpuLinkDomainSize(self) -> int:
+        """The number of IPUs that IPU-Links join; messages to others go by gateways."""
+        return self.ipu_link_domain_size
+
+    def getGatewayMode(self) -> bool:
+        """Whether gateways lead from one domain of IPU-Links to another."""
+        return self.gateway_mode
 
     @property
     def host_sync_joins_ipus(self) -> bool:
@@ -911,5 +978,8 @@ Target.__doc__ = told_figures(
         "global_exchange_constraints": "Limits of the traffic between IPUs.",
         "sync_configuration": 'Which IPUs wait for each other when one exchanges with the host: "intraReplicaAndAll", all; '
         '"ipuAndAll", none.',
+        "ipu_link_topology": 'How IPU-Links join the IPUs of a domain: "mesh", a ladder, or "torus", whose ends are joined.',
+        "ipu_link_domain_size": "The number of IPUs that IPU-Links join.",
+        "gateway_mode": "Whether gateways lead from one domain of IPU-Links to another.",
     },
 )

@@ -28,6 +28,9 @@ def test_every_parameter_is_an_attribute_of_target_and_every_figure_has_a_mark()
         "timing",
         "num_ipus",
         "sync_configuration",
+        "ipu_link_topology",
+        "ipu_link_domain_size",
+        "gateway_mode",
         "relative_sync_delay",
         "global_exchange_constraints",
     }

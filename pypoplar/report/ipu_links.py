@@ -8,9 +8,9 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Float64s, Int64s
-from pypoplar.executable.pod_links import ladder_links
+from pypoplar.executable.pod_links import PodLinks, Wiring
 from pypoplar.report.execution import Step, numbered_steps
-from pypoplar.report.report import ExchangeReport, Report
+from pypoplar.report.report import ExchangeReport, Report, ReportTarget
 
 FULL = 0.99  # of a link: what is used more decides
 
@@ -24,39 +24,60 @@ class Crossing:
     executions: int
     cycles: int  # of all executions, between IPUs
     bytes: Int64s
+    links: PodLinks
 
     @cached_property
-    def carried(self) -> Int64s:
-        """By its two ends the bytes that each link carries in an execution; what is on its way to farther IPUs counts on each."""
+    def loads(self) -> Int64s:
+        """The bytes that each link carries in an execution; what is on its way to farther IPUs counts on each."""
         between = self.bytes.copy()
         np.fill_diagonal(between, 0)
-        return ladder_links(len(between)).carried(between)
+        return self.links.loads(between)
 
-    def use(self, link: float) -> Float64s:
-        """Shares of what links carry in the exchange's cycles between IPUs, each direction by itself; 0 where not known or no link.
-
-        `link` is what one carries in a cycle, both ways together.
-        """
-        capacity = link / 2 * self.cycles / max(self.executions, 1)
-        carried = self.carried.astype(np.float64)
-        shares: Float64s = np.minimum(carried / capacity, 1.0) if capacity else np.zeros_like(carried)
+    def use(self, target: ReportTarget) -> Float64s:
+        """[links]: shares of what links carry in the exchange's cycles between IPUs, each direction by itself; 0 if not known."""
+        capacity = bandwidths(target)[self.links.kind] * self.cycles / max(self.executions, 1)
+        loads = self.loads.astype(np.float64)
+        shares: Float64s = np.minimum(np.divide(loads, capacity, out=np.zeros_like(loads), where=capacity > 0), 1.0)
         return shares
 
-    def busiest(self) -> tuple[int, int]:
-        """The IPU that sends and the one that receives over the link that carries the most."""
-        one, other = divmod(int(self.carried.argmax()), len(self.carried))
-        return one, other
+    def busiest(self, target: ReportTarget) -> int:
+        """The link that takes the longest for what it carries, or carries the most where that is not known."""
+        rates = bandwidths(target)[self.links.kind]
+        return int((self.loads / rates if rates.all() else self.loads).argmax())
+
+    def places(self, link: int) -> tuple[int, int]:
+        """The two ends of a link: IPUs, and behind them gateways."""
+        return int(self.links.source[link]), int(self.links.destination[link])
+
+    def ends(self, link: int) -> tuple[str, str]:
+        """What they are called: ``("IPU 0", "IPU 1")``."""
+        one, other = self.places(link)
+        return self.links.place_name(one), self.links.place_name(other)
+
+
+def bandwidths(target: ReportTarget) -> Float64s:
+    """float64 [`LinkKind`]: what links carry in a cycle, one way; 0 where not known."""
+    both = (target.link_bytes_per_cycle, target.gateway_bytes_per_cycle, target.gateway_link_bytes_per_cycle)
+    ways: Float64s = np.array(both) / 2
+    return ways
+
+
+def links_of(target: ReportTarget) -> PodLinks:
+    """The links between a target's IPUs."""
+    return Wiring(target.numIPUs, target.link_domain_size, target.link_topology == "torus").links()
 
 
 @frozen
 class BetweenIpus:
     """The busiest link and the busiest port of an exchange between IPUs; bytes are those of one execution.
 
-    `use` is the share of what the link carries in the exchange's cycles, None where that is not known. `equals` counts further
+    `link` has the link's places, `ends` what they are called; `use` is the share of what it carries in the exchange's cycles, None
+    where that is not known. `equals` counts further
     tiles whose port is as busy.
     """
 
     link: tuple[int, int]
+    ends: tuple[str, str]
     use: float | None
     tile: int
     sent: int
@@ -65,7 +86,7 @@ class BetweenIpus:
 
     def told(self) -> str:
         """``limited by the link from IPU 0 to IPU 1; busiest port: tile 3, 8 B sent, 0 B received``."""
-        ipus = "IPU {} to IPU {}".format(*self.link)
+        ipus = "{} to {}".format(*self.ends)
         used = "" if self.use is None else f", {self.use:.1%} used"
         link = f"limited by the link from {ipus}" if (self.use or 0) >= FULL else f"busiest link: from {ipus}{used}"
         alike = f" ({self.equals:,} {'other moves' if self.equals == 1 else 'others move'} as much)" if self.equals else ""
@@ -87,10 +108,12 @@ def between_ipus(report: Report) -> dict[int, BetweenIpus]:
         if len(step.bytesSentByTile):  # a multicast is sent once
             sent = np.minimum(sent, step.bytesSentByTile // max(step.executions, 1))
         port = np.maximum(sent, received)
-        tile, link = int(port.argmax()), crossing.busiest()
-        use = float(crossing.use(target.link_bytes_per_cycle)[link]) if target.link_bytes_per_cycle else None
+        tile, link = int(port.argmax()), crossing.busiest(target)
+        use = float(crossing.use(target)[link]) if bandwidths(target)[crossing.links.kind[link]] else None
         equals = int(np.count_nonzero(port == port[tile])) - 1
-        found[crossing.step] = BetweenIpus(link, use, tile, int(sent[tile]), int(received[tile]), equals)
+        found[crossing.step] = BetweenIpus(
+            crossing.places(link), crossing.ends(link), use, tile, int(sent[tile]), int(received[tile]), equals
+        )
     return found
 
 
@@ -124,7 +147,10 @@ def crossings(report: Report) -> list[Crossing]:
         sums[exchange.step] = sums[exchange.step] + bytes if exchange.step in sums else bytes
         names.setdefault(exchange.step, exchange.name)
     ran = {number: (step.executions, step.global_exchange_cycles) for number, step in steps.items()}
-    return [Crossing(number, names[number], *ran.get(number, (0, 0)), sums[number]) for number in sums]
+    links = links_of(target) if target.numIPUs > 1 else None
+    return (
+        [] if links is None else [Crossing(number, names[number], *ran.get(number, (0, 0)), sums[number], links) for number in sums]
+    )
 
 
 def bytes_between(exchange: ExchangeReport, step: Step | None, per_ipu: int, ipus: int) -> Int64s:

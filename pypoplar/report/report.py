@@ -35,7 +35,7 @@ from pypoplar.report.memory_report import (
 )
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 8
+PROFILE_VERSION = 9
 """The version of profile files that this release writes; it reads older ones too: see docs/profile-file.md."""
 
 
@@ -122,6 +122,14 @@ class ReportTarget:
         Bytes that a link between two IPUs carries in a cycle, both ways together, half of them each way; 0 if not known.
     host_link:
         The link to the host; None if not known.
+    link_topology:
+        How links join the IPUs of a domain: "mesh", a ladder, or "torus", one whose ends are joined.
+    link_domain_size:
+        The number of IPUs that links join; messages to others go by gateways.
+    gateway_bytes_per_cycle:
+        Bytes that go between an IPU and its machine's gateway in a cycle, both ways together; 0 if not known.
+    gateway_link_bytes_per_cycle:
+        Bytes that a link between the gateways of two domains carries in a cycle, both ways together; 0 if not known.
     """
 
     architecture: str
@@ -137,6 +145,10 @@ class ReportTarget:
     timing: str = "model"
     link_bytes_per_cycle: float = 0.0
     host_link: HostLink | None = None
+    link_topology: str = "mesh"
+    link_domain_size: int = 64
+    gateway_bytes_per_cycle: float = 0.0
+    gateway_link_bytes_per_cycle: float = 0.0
 
     @property
     def numTiles(self) -> int:

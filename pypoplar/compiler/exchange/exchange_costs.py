@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
+from pypoplar.arrays.dtypes import Bools, Float64s, Int64s, StructuredArray
 from pypoplar.arrays.groups import in_order, is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
 from pypoplar.compiler.exchange_plan import CopyShares, Pieces
 from pypoplar.executable.exchange_account import Exchange
-from pypoplar.executable.pod_links import ladder_links
+from pypoplar.executable.pod_links import Wiring
 from pypoplar.target import Target
 
 
@@ -228,8 +228,8 @@ def link_flows(target: Target, messages: Messages) -> Int64s:
 def link_cycles(target: Target, flows: Int64s) -> int:
     """Cycles for the bytes ``flows[source, destination]`` between IPUs.
 
-    Flows are routed over the IPU-Links, and take as long as the fullest link; one has half its bandwidth for each direction. The
-    flows that a `GlobalExchangeConstraint` names share its bandwidth instead.
+    Flows are routed over IPU-Links and gateways, and take as long as the fullest link; one has half its bandwidth for each
+    direction. The flows that a `GlobalExchangeConstraint` names share its bandwidth instead.
     """
     free = flows.copy()
     seconds = 0.0
@@ -238,9 +238,15 @@ def link_cycles(target: Target, flows: Int64s) -> int:
         for flow in named:
             free[flow] = 0
         seconds = max(seconds, 8 * sum(int(flows[pair]) for pair in named) / limit.bandwidth)
-    fullest = int(ladder_links(len(flows)).loads(free).max())
-    seconds = max(seconds, 2 * fullest / target.ipu_link_bytes_per_second)
-    return math.ceil(seconds * target.getTileClockFrequency())
+    fullest = float(Wiring.of(target).links().busy(free, link_bandwidths(target)).max())
+    return math.ceil(max(seconds, fullest) * target.getTileClockFrequency())
+
+
+def link_bandwidths(target: Target) -> Float64s:
+    """float64 [`LinkKind`]: bytes that links carry in a second, one way."""
+    both = (target.ipu_link_bytes_per_second, target.gateway_bytes_per_second, target.gateway_link_bytes_per_second)
+    ways: Float64s = np.array(both) / 2
+    return ways
 
 
 def sync_cycles(target: Target, *, between_ipus: bool = False) -> int:

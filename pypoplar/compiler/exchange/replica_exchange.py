@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -13,6 +14,7 @@ from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.executable.exchange_account import Exchange
 from pypoplar.graph.frozen import ElementRuns
+from pypoplar.presets import MOST_OF_DOMAIN
 from pypoplar.target import Target
 
 
@@ -42,7 +44,8 @@ def plan_replica_exchange(
     if len(messages) == 0:
         nothing = np.zeros(tiles, np.int64)
         return ReplicaExchange(Exchange(messages, nothing, nothing), 0)
-    pair = target.evolve(num_ipus=2 * ipus, global_exchange_constraints=())
+    joined: dict[str, Any] = {"ipu_link_domain_size": MOST_OF_DOMAIN, "gateway_mode": True}  # its links are not asked for
+    pair = target.evolve(num_ipus=2 * ipus, global_exchange_constraints=(), **joined)
     crossing = Messages(both.exchange.messages, both.offset)
     one = link_flows(pair, crossing)[:ipus, ipus:]
     flows = np.zeros((len(receivers), ipus, len(receivers), ipus), np.int64)

@@ -16,7 +16,7 @@ from attrs import evolve, fields
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.presets import TIMINGS
+from pypoplar.presets import LINK_TOPOLOGIES, MOST_OF_DOMAIN, TIMINGS
 from pypoplar.report.cost_basis import read_cost
 from pypoplar.report.execution import (
     BY_IPU,
@@ -158,7 +158,20 @@ class ProfileReader:
         links = [HostLink(*figures) for figures in self.rows("host_link", **rates)]
         claim(len(links) < 2, f"host_link has {len(links)} rows: expected at most 1")
         host, own = links[0] if links else None, ipus // replicas
-        return ReportTarget(architecture, own, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link, host)
+        made = ReportTarget(architecture, own, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link, host)
+        return evolve(made, **self._wiring())
+
+    def _wiring(self) -> dict[str, Any]:
+        """How IPUs are linked; nothing in older files, whose machines had one ladder."""
+        rates = {"gateway_bytes_per_cycle": REAL, "gateway_link_bytes_per_cycle": REAL}
+        rows = list(self.rows("wiring", topology=TEXT, domain_size=COUNT, **rates))
+        claim(len(rows) < 2, f"wiring has {len(rows)} rows: expected at most 1")
+        if not rows:
+            return {}
+        topology, size, *figures = rows[0]
+        claim(topology in LINK_TOPOLOGIES, f"wiring.topology is {topology!r}: expected {', '.join(LINK_TOPOLOGIES)}")
+        claim_number("wiring.domain_size", size, 1, MOST_OF_DOMAIN + 1)
+        return {"link_topology": topology, "link_domain_size": size, **dict(zip(rates, figures, strict=True))}
 
     def _compilation(self) -> Compilation:
         types = self.rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)

@@ -21,6 +21,13 @@ CREATE TABLE target (  -- The machine that the program was compiled for: one row
     link_bytes_per_cycle REAL NOT NULL  -- most bytes between two IPUs in a cycle, both ways together, 0 if not known
 );
 
+CREATE TABLE wiring (  -- How the IPUs are linked, one row.
+    topology TEXT NOT NULL,  -- of the links of a domain: "mesh", a ladder, or "torus", one whose ends are joined
+    domain_size INTEGER NOT NULL,  -- IPUs that links join; messages to others go by gateways
+    gateway_bytes_per_cycle REAL NOT NULL,  -- most bytes between an IPU and its gateway in a cycle, both ways together, 0 if not known
+    gateway_link_bytes_per_cycle REAL NOT NULL  -- the same between the gateways of two domains
+);
+
 CREATE TABLE host_link (  -- The link between the machine and its host, one row.
     write_bytes_per_cycle REAL NOT NULL,  -- bytes that go to the device in a cycle
     read_bytes_per_cycle REAL NOT NULL,  -- bytes that come from it in a cycle

@@ -62,6 +62,8 @@ class ProfileWriter:
         machine = (target.architecture, target.system, target.timing, ipus, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
         self._rows("target", [(*machine, *speed, target.link_bytes_per_cycle)])
+        wiring = target.link_topology, target.link_domain_size, target.gateway_bytes_per_cycle, target.gateway_link_bytes_per_cycle
+        self._rows("wiring", [wiring])
         host = target.host_link
         self._rows("host_link", [(host.write_bytes_per_cycle, host.read_bytes_per_cycle, host.sync_cycles)] if host else [])
         self._rows("peak_flops", target.peak_flops_per_cycle.items())

@@ -27,7 +27,7 @@ NAME = "profile.pop"
 """The name that a profile has in its directory."""
 FAST = ("journal_mode = OFF", "synchronous = OFF")  # a file that is not whole is thrown away
 SCHEMA = Path(__file__).with_name("profile_schema.sql")
-UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3, 4, 5, 6, 7)}
+UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3, 4, 5, 6, 7, 8)}
 """By version of older files that can be read: what the next version has besides, as views and tables of the connection alone."""
 
 Place = str | os.PathLike[str]

@@ -111,6 +111,10 @@ def _target(target: Target, replicas: int = 1) -> ReportTarget:
         },
         memory_bytes_per_cycle=target.tile_memory_bytes_per_cycle,
         link_bytes_per_cycle=target.ipu_link_bytes_per_second / target.getTileClockFrequency(),
+        link_topology=target.getIpuLinkTopology(),
+        link_domain_size=target.getIpuLinkDomainSize(),
+        gateway_bytes_per_cycle=target.gateway_bytes_per_second / target.getTileClockFrequency(),
+        gateway_link_bytes_per_cycle=target.gateway_link_bytes_per_second / target.getTileClockFrequency(),
         host_link=HostLink(
             target.host_write_bytes_per_second / target.getTileClockFrequency(),
             target.host_read_bytes_per_second / target.getTileClockFrequency(),

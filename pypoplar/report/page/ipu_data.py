@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Float64s, Int64s
+from pypoplar.executable.pod_links import LinkKind
 from pypoplar.report.execution import Execution
-from pypoplar.report.ipu_links import Crossing, crossings
-from pypoplar.report.report import Report
+from pypoplar.report.ipu_links import Crossing, bandwidths, crossings, links_of
+from pypoplar.report.report import Report, ReportTarget
 
 MOST_STEPS = 1000  # that are listed
 
@@ -31,7 +32,8 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
     for crossing in crossed:
         whole += crossing.bytes * (crossing.executions if report.execution is not None else 1)
     cycles = sum(crossing.cycles for crossing in crossed)
-    between = Crossing(-1, "", 1, cycles, whole)
+    links = links_of(target)
+    between = Crossing(-1, "", 1, cycles, whole, links)
     link = target.link_bytes_per_cycle
     crossing_steps = sorted(
         (crossing for crossing in crossed if crossing.bytes.sum() > np.trace(crossing.bytes)),
@@ -44,23 +46,40 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
         "rows": _rows(report, whole),
         "clocks": report.execution is not None and report.execution.has_ipus,
         "bytes": whole.tolist(),
-        "use": between.use(link).round(6).tolist() if link and cycles else None,
-        "steps": [_step_row(crossing, link) for crossing in crossing_steps[:MOST_STEPS]],
+        "wiring": _wiring(target),
+        "use": of_pairs(between, target).round(6).tolist() if link and cycles else None,
+        "steps": [_step_row(crossing, target) for crossing in crossing_steps[:MOST_STEPS]],
         "more": max(0, len(crossing_steps) - MOST_STEPS),
     }
 
 
-def _step_row(crossing: Crossing, link: float) -> dict[str, Any]:
-    use = crossing.use(link)
-    one, other = crossing.busiest()
+def of_pairs(crossing: Crossing, target: ReportTarget) -> Float64s:
+    """[IPUs, IPUs]: the share that the IPU-Link from the one to the other carries of what it could."""
+    links = crossing.links
+    own = links.kind == LinkKind.IPU_LINK
+    shares = np.zeros((target.numIPUs, target.numIPUs))
+    shares[links.source[own], links.destination[own]] = crossing.use(target)[own]
+    return shares
+
+
+def _wiring(target: ReportTarget) -> str:
+    ladder = "a ladder whose ends are joined" if target.link_topology == "torus" else "a ladder"
+    if target.numIPUs <= target.link_domain_size:
+        return f"IPUs are wired as {ladder}"
+    return f"Each {target.link_domain_size} IPUs are wired as {ladder}, and gateways lead to the next"
+
+
+def _step_row(crossing: Crossing, target: ReportTarget) -> dict[str, Any]:
+    link = crossing.busiest(target)
+    known = bandwidths(target)[crossing.links.kind[link]] and crossing.cycles
     return {
         "step": crossing.step,
         "name": crossing.name,
         "executions": crossing.executions,
         "bytes": int(crossing.bytes.sum() - np.trace(crossing.bytes)),
         "cycles": crossing.cycles,
-        "use": round(float(use[one, other]), 6) if link and crossing.cycles else None,
-        "pair": f"{one} to {other}",
+        "use": round(float(crossing.use(target)[link]), 6) if known else None,
+        "pair": " to ".join(crossing.ends(link)),
     }
 
 

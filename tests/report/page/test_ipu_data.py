@@ -8,10 +8,14 @@ from page_reports import exchange, messages, report, two_ipus
 from pypoplar import FLOAT, Engine, Graph, IPUModel
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.report.insights.ranking import biggest_exchange
-from pypoplar.report.ipu_links import BetweenIpus, Crossing, between_ipus, bytes_between
-from pypoplar.report.page.ipu_data import ipu_data
+from pypoplar.report.ipu_links import BetweenIpus, Crossing, between_ipus, bytes_between, links_of
+from pypoplar.report.page.ipu_data import ipu_data, of_pairs
 from pypoplar.report.text.summary import summary
 from pypoplar.report.text.summary_values import summary_values
+
+
+def six_ipus(**links):
+    return evolve(report().compilation.target, numIPUs=6, **links)
 
 
 def test_one_ipu_has_no_matrix():
@@ -25,7 +29,7 @@ def test_bytes_go_from_ipu_to_ipu_and_use_the_link_each_way_by_itself():
     assert [row["within"] for row in data["rows"]] == [8, 0]
     assert [(row["sent"], row["received"]) for row in data["rows"]] == [(80, 20), (20, 80)]
     assert [(row["step"], row["bytes"], row["cycles"], row["use"], row["pair"]) for row in data["steps"]] == [
-        (0, 50, 40, 1.0, "0 to 1")
+        (0, 50, 40, 1.0, "IPU 0 to IPU 1")
     ]
 
 
@@ -91,7 +95,7 @@ def test_the_busiest_link_and_port_of_an_exchange_between_ipus_are_named():
     assert between_ipus(report()) == {}
     ran = two_ipus()  # 40 B over a link of 2 B a cycle each way, in 20 cycles
     found = between_ipus(ran)
-    assert found == {0: BetweenIpus((0, 1), 1.0, 0, 40, 0, 1)}  # tile 2 receives as much
+    assert found == {0: BetweenIpus((0, 1), ("IPU 0", "IPU 1"), 1.0, 0, 40, 0, 1)}  # tile 2 receives as much
     told = "limited by the link from IPU 0 to IPU 1; busiest port: tile 0 (1 other moves as much), 40 B sent, 0 B received"
     assert found[0].told() == told
     assert f"  Between IPUs: {told}" in summary(ran, {"showExecutionSteps": "true"})
@@ -105,16 +109,32 @@ def test_what_goes_on_to_a_farther_ipu_is_on_each_link_of_its_way():
     """From 0 to 4 by 2: the link from 2 to 4 has the bytes of both, though the pair of 2 and 4 has fewer than that of 0 and 4."""
     flows = np.zeros((6, 6), np.int64)
     flows[0, 4], flows[2, 4] = 100, 10
-    crossing = Crossing(0, "far", 2, 220, flows)
-    assert crossing.busiest() == (2, 4)
-    use = crossing.use(2.0)
+    target = six_ipus(link_bytes_per_cycle=2.0)
+    crossing = Crossing(0, "far", 2, 220, flows, links_of(target))
+    assert crossing.places(crossing.busiest(target)) == (2, 4)
+    use = of_pairs(crossing, target)
     assert {pair: use[pair] for pair in [(0, 2), (2, 4), (0, 4), (4, 2)]} == {
         (0, 2): pytest.approx(100 / 110), (2, 4): 1.0, (0, 4): 0.0, (4, 2): 0.0
     }  # fmt: skip
 
 
+def test_a_torus_and_gateways_carry_what_goes_over_them():
+    flows = np.zeros((6, 6), np.int64)
+    flows[0, 4] = 100
+    torus = six_ipus(link_bytes_per_cycle=2.0, link_topology="torus")
+    crossing = Crossing(0, "far", 1, 100, flows, links_of(torus))
+    assert crossing.places(crossing.busiest(torus)) == (0, 4)
+    slow = {"gateway_bytes_per_cycle": 4.0, "gateway_link_bytes_per_cycle": 1.0}
+    domains = six_ipus(link_bytes_per_cycle=2.0, link_domain_size=4, **slow)
+    crossing = Crossing(0, "far", 1, 250, flows, links_of(domains))
+    busiest = crossing.busiest(domains)
+    assert crossing.ends(busiest) == ("gateway 0", "gateway 1")
+    assert crossing.use(domains)[busiest] == pytest.approx(100 / (0.5 * 250))
+    assert not of_pairs(crossing, domains).any(), "no IPU-Link has any of it"
+
+
 def test_a_link_that_is_full_is_the_limit_and_equal_ports_are_counted():
-    between = BetweenIpus((1, 3), 1.0, 5, 8, 8, 2)
+    between = BetweenIpus((1, 3), ("IPU 1", "IPU 3"), 1.0, 5, 8, 8, 2)
     assert between.told() == (
         "limited by the link from IPU 1 to IPU 3; busiest port: tile 5 (2 others move as much), 8 B sent, 8 B received"
     )

@@ -63,7 +63,7 @@ if (page.data.kind === "report") {
       const told = ["Rows send, columns receive. What several tiles of an IPU receive alike crosses once. "];
       if (!data.link_bytes_per_cycle) return [...told, "The report does not say what the links between IPUs carry."];
       const rate = page.format(data.link_bytes_per_cycle / 2, "decimal");
-      told.push(`A link carries ${rate} B per cycle each way; IPUs are wired as a ladder, and bytes for others pass through those between. `);
+      told.push(`A link carries ${rate} B per cycle each way; ${data.wiring}, and bytes for others pass through those between. `);
       if (data.use)
         told.push(`The share is of what the link from the one to the other could carry in the ${page.format(data.cycles)} cycles of exchange between IPUs.`);
       return told;
