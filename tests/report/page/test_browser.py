@@ -1015,10 +1015,10 @@ def test_ipus_have_an_overview_and_a_matrix_with_the_use_of_their_links(show):
     rows = rows_of(window, "ipus")
     assert rows[0][-3:] == ["8 B", "80 B", "20 B"]
     assert rows[1][:4] == ["1", "700 B", "400 B", "3"]
-    assert [" ".join(cell.split()) for cell in rows[2]] == ["IPU 0", "within", "80 B 62.5 %"]
-    assert [" ".join(cell.split()) for cell in rows[3]] == ["IPU 1", "20 B 62.5 %", "within"]
-    assert rows[4] == ["0", "over", "2", "50 B", "40", "0 and 1", "62.5 %"]
-    assert "A link carries 4.000 B per cycle" in window.text("#panel-ipus")
+    assert [" ".join(cell.split()) for cell in rows[2]] == ["IPU 0", "within", "80 B 100.0 %"]
+    assert [" ".join(cell.split()) for cell in rows[3]] == ["IPU 1", "20 B 25.0 %", "within"]
+    assert rows[4] == ["0", "over", "2", "50 B", "40", "IPU 0 to IPU 1", "100.0 %"]
+    assert "A link carries 2.000 B per cycle each way; IPUs are wired as a ladder, and bytes" in window.text("#panel-ipus")
     assert quiet(window)
 
 
