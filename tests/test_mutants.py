@@ -223,6 +223,7 @@ def tried(tree, *arguments):
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tree)
 
 
+@pytest.mark.slow  # each mutant is a run of its own
 @needs_cosmic_ray
 def test_mutants_that_no_test_finds_are_told_and_the_files_stay_as_they_are(small_tree):
     before = tree_state(small_tree)

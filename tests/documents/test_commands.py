@@ -145,7 +145,11 @@ def without_measures(text):
     return [re.sub(r"\d+\.\d (MB|kB)", r"0.0 \1", line.rstrip()) for line in text.splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("page", [page for page, found in PAGES_WITH_COMMANDS.items() if any(map(is_run, found))])
+LONG = {"docs/how-to/what-would-it-cost.md"}  # whole networks
+RUN = [page for page, found in PAGES_WITH_COMMANDS.items() if any(map(is_run, found))]
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in RUN])
 def test_commands_run_and_print_what_stands_behind_them(page, tmp_path):
     for block, code, output in outputs(page, tmp_path):
         if block.output is None:

@@ -16,7 +16,7 @@ def script():
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2))])
 def test_a_job_has_the_times_that_are_predicted(number):
     pytest.importorskip("torch")
     made = script()

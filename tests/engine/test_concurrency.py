@@ -130,7 +130,7 @@ def test_an_engine_is_gone_as_soon_as_nobody_holds_it(mode):
     assert memory() is None
 
 
-@pytest.mark.parametrize("name", ["first_engines", "fork", "growth"])
+@pytest.mark.parametrize("name", ["first_engines", pytest.param("fork", marks=pytest.mark.slow), "growth"])
 def test_processes_whose_threads_make_their_first_engines_that_fork_or_make_many_engines(name):
     command = [sys.executable, "-W", "error", str(PROGRAMS), name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

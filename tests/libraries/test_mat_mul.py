@@ -239,7 +239,7 @@ def test_a_plan_keeps_within_its_part_of_the_memory_or_takes_the_least(memory):
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("type", [FLOAT, HALF])
+@pytest.mark.parametrize("type", [FLOAT, pytest.param(HALF, marks=pytest.mark.slow)])
 def test_where_memory_is_short_a_product_is_computed_in_steps(type, mode):
     m, k, n = 60, 50, 70
     a, b = operands(m, k, n, type)

@@ -465,13 +465,18 @@ def predicted(what, timing):
     return TIMED[what](timing) if what in TIMED else UNTIMED[what]()
 
 
+LONG = {"Tutorial: total cycles, ipu1"}  # the same program as for ipu2
+
+
 def test_every_row_of_the_document_is_predicted():
     assert rows().keys() == {**TIMED, **UNTIMED}.keys()
     assert not TIMED.keys() & UNTIMED.keys()
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("what", [*TIMED, *UNTIMED])
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.slow if what in LONG else ()) for what in (*TIMED, *UNTIMED)]
+)
 def test_a_published_figure_is_predicted_with_the_error_that_the_document_states(what):
     row = rows()[what]
     published, shown = number(row["published"]), row["predicted"]
