@@ -12,6 +12,7 @@ from profile_reports import differences, full_report
 
 from pypoplar import FileLoadError
 from pypoplar.report.file.sqlite_file import SCHEMA, load_report, save_report
+from pypoplar.report.report import PROFILE_VERSION
 
 REPORT = full_report()
 
@@ -67,8 +68,9 @@ def test_a_database_of_another_application(tmp_path, changed):
 
 
 def test_a_later_version_is_refused_by_its_number(changed):
-    message = refusal(changed("PRAGMA user_version = 9"))
-    assert message == "a profile of version 9: this pypoplar reads versions 3, 4, 5, 6, 7 and 8; profile the program again"
+    message = refusal(changed(f"PRAGMA user_version = {PROFILE_VERSION + 1}"))
+    known = f"{', '.join(map(str, range(3, PROFILE_VERSION)))} and {PROFILE_VERSION}"
+    assert message == f"a profile of version {PROFILE_VERSION + 1}: this pypoplar reads versions {known}; profile the program again"
 
 
 def test_recorded_executions_that_no_run_has_and_profiles_of_other_columns_are_refused(changed):
