@@ -56,7 +56,9 @@ class Differentiated(torch.nn.Module):  # type: ignore[misc]
         return *results, identity_loss(results[0].float() * weights, "sum")
 
 
-def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool, tiles: int = TILES) -> CompiledModel:
+def compiled(
+    module: torch.nn.Module, arguments: tuple[Any, ...], training: bool, tiles: int = TILES, stable_norms: bool = False
+) -> CompiledModel:
     """A module on a machine with few tiles; in training its gradients can be read as ``gradient/NAME``."""
     model = IPUModel("bow")
     model.numIPUs, model.tilesPerIPU = 1, tiles
@@ -65,7 +67,7 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     for library in (popops, poplin, popnn, poprand):
         library.addCodelets(graph)
     joint = capture(module, arguments, {}, training)
-    lowered_graph = lower_graph(graph, joint, training)
+    lowered_graph = lower_graph(graph, joint, training, stable_norms=stable_norms)
     settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
     lowered = lower_model(lowered_graph, settings, Gradients(graph) if training else None)
     result = CompiledModel(joint, device, settings, lowered.interface, compileGraph(graph, [lowered.program]))

@@ -344,6 +344,7 @@ class Equal(nn.Module):
 
     def __init__(self, layers):
         super().__init__()
+        torch.manual_seed(0)
         self.layers = nn.ModuleList(nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(count)) for count in layers)
 
     def forward(self, x, labels):
