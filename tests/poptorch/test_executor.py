@@ -56,7 +56,7 @@ def test_an_anchor_that_is_no_tensor_is_told():
 
 def test_cycles_and_lines_are_those_of_the_last_call():
     inference = poptorch.inferenceModel(Regression())
-    with pytest.raises(PoplarRuntimeError, match="not compiled"):
+    with pytest.raises(PoplarRuntimeError, match="run the model at least once"):
         inference.cycleCount()
     inference(samples()[0])
     once = inference.cycleCount()

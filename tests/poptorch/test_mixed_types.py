@@ -101,6 +101,16 @@ def test_operands_of_two_types_that_reach_a_product_otherwise_are_told_with_thei
         )
 
 
+def test_pytorchs_classes_and_functions_are_what_they_were_when_the_model_is_captured():
+    owners = torch, functional, torch.Tensor, nn.RNNBase
+    before = [dict(vars(owner)) for owner in owners]
+    poptorch.inferenceModel(nn.Linear(4, 2))(torch.randn(3, 4))
+    for owner, known in zip(owners, before, strict=True):
+        now = vars(owner)
+        assert {name for name in now if now[name] is not known.get(name)} == set(), owner
+        assert known.keys() == now.keys(), owner
+
+
 def test_pytorch_refuses_them_again_when_the_model_is_captured():
     model, x = nn.Linear(4, 2), torch.randn(3, 4).half()
     before = functional.linear, torch.Tensor.__matmul__, torch.nn.RNNBase.check_input, "mm" in vars(torch.Tensor)

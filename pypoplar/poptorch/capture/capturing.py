@@ -40,7 +40,7 @@ from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, notic
 from pypoplar.poptorch.capture.side_effects import told_side_effects
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.capture.training_loss import loss_of
-from pypoplar.poptorch.operators import checked_overlaps, forms_of_graphs
+from pypoplar.poptorch.operators import checked_overlaps, forms_of_graphs, numbers_as_indices
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 from pypoplar.poptorch.user_log import logger
 
@@ -146,7 +146,8 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
     dicts = module.register_forward_hook(lambda _, __, returned: know_dicts(returned))
     with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
         try:
-            with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes(), checked_overlaps(module):
+            forms = checked_overlaps(module), numbers_as_indices(module)
+            with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes(), forms[0], forms[1]:
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
             _refuse_constants_without_values(module, exported)
             mark_gradient_modes(exported.graph_module)

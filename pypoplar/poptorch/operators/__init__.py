@@ -61,6 +61,7 @@ __all__ = [
     "name_calls",
     "nearest",
     "nop",
+    "numbers_as_indices",
     "recomputationCheckpoint",
     "registerCustomOp",
     "scope_of",
@@ -76,6 +77,6 @@ def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
     layers = running_statistics_in_the_graph, plain_attention, bags_as_sums, padded_sequences, losses_of_all_arguments
     with contextlib.ExitStack() as stack:
-        for form in (*layers, numbers_as_indices, distributions_as_given, halves_beside_floats, running_on_ipu):
+        for form in (*layers, distributions_as_given, halves_beside_floats, running_on_ipu):
             stack.enter_context(form())
         yield

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.distributions import Distribution
+from torch.overrides import TorchFunctionMode
 
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
@@ -19,7 +19,6 @@ def _is_number(item: Any) -> bool:
     return isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in WHOLE
 
 
-@functools.wraps(_plain)  # what notes calls knows them by their names
 def _chosen(tensor: Any, index: Any) -> Any:
     """``tensor[..., number, ...]``: each number is an index of one element, whose dimension is left out again."""
     items = index if isinstance(index, tuple) else (index,)
@@ -35,14 +34,36 @@ def _chosen(tensor: Any, index: Any) -> Any:
     return view
 
 
+class _ByNumbers(TorchFunctionMode):
+    """Lets tensors be chosen from in this way.
+
+    No other method takes the place of `torch.Tensor.__getitem__`: once it has been set, Python holds tensors for sequences, also
+    when it is as before, and PyTorch's exporter to ONNX takes them apart.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _chosen(*args) if func is _plain else func(*args, **(kwargs or {}))
+
+
 @contextlib.contextmanager
-def numbers_as_indices() -> Iterator[None]:
+def numbers_as_indices(module: torch.nn.Module) -> Iterator[None]:
     """While a module is exported, tensors of one number are indices that data give."""
-    torch.Tensor.__getitem__ = _chosen
+    modes: list[_ByNumbers] = []
+
+    def begins(*_: Any) -> None:  # within the pass: a mode of export's own would come before one that is around it
+        modes.append(_ByNumbers())
+        modes[-1].__enter__()
+
+    def ends(*_: Any) -> None:
+        if modes:  # it is called where nothing has begun, too
+            modes.pop().__exit__(None, None, None)
+
+    hooks = module.register_forward_pre_hook(begins), module.register_forward_hook(ends, always_call=True)
     try:
         yield
     finally:
-        torch.Tensor.__getitem__ = _plain
+        for hook in hooks:
+            hook.remove()
 
 
 @contextlib.contextmanager
