@@ -81,12 +81,6 @@ class PodLinks:
         times: Float64s = self.loads(flows) / bandwidths[self.kind]
         return times
 
-    def carried(self, flows: Int64s) -> Int64s:
-        """int64 [places, places]: the bytes of flows that the link from one place to the other carries."""
-        bytes = np.zeros((len(self.first), len(self.first)), np.int64)
-        bytes[self.source, self.destination] = self.loads(flows)
-        return bytes
-
     def place_name(self, place: int) -> str:
         """What a place is called: ``IPU 3``, or ``gateway 1``."""
         return f"IPU {place}" if place < self.ipus else f"gateway {place - self.ipus}"

@@ -146,8 +146,13 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
     dicts = module.register_forward_hook(lambda _, __, returned: know_dicts(returned))
     with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
         try:
-            forms = checked_overlaps(module), numbers_as_indices(module)
-            with noticed, told_side_effects(whereabouts), inference_modes_as_gradient_modes(), forms[0], forms[1]:
+            with (
+                noticed,
+                told_side_effects(whereabouts),
+                inference_modes_as_gradient_modes(),
+                checked_overlaps(module),
+                numbers_as_indices(module),
+            ):
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
             _refuse_constants_without_values(module, exported)
             mark_gradient_modes(exported.graph_module)
