@@ -11,6 +11,7 @@ from profile_reports import differences
 from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vector, Vertex, pva
 from pypoplar.program import Copy, Execute, Repeat, Sequence
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import PROFILE_VERSION
 
 
 class Double(Vertex):
@@ -121,7 +122,7 @@ def test_the_directory_of_a_profile_and_a_second_path_are_accepted(made, tmp_pat
 
 
 def test_versions_and_settings_say_what_is_so(report, made):
-    assert report.version.major == 8
+    assert report.version.major == PROFILE_VERSION
     assert report.instrumentationSettings.computeInstrumentationLevel == "Tile"
     options = {"debug.computeInstrumentationLevel": "vertex"}
     other = evolve(made, compilation=evolve(made.compilation, options=options))
