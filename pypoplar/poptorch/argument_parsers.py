@@ -11,7 +11,7 @@ import torch.utils._pytree as pytree
 from attrs import frozen
 
 from pypoplar.errors import PoplarTypeError
-from pypoplar.poptorch.capture.own_dictionaries import REGISTERED, forget
+from pypoplar.poptorch.capture.own_dictionaries import forget, know
 from pypoplar.tracebacks import public
 
 
@@ -96,10 +96,9 @@ def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | 
         """The tensors of an object with their places, by which errors of PyTorch call them."""
         return [(pytree.SequenceKey(number), one) for number, one in enumerate(parser.yieldTensors(struct))], _Original(struct)
 
-    pytree.register_pytree_node(
+    know(
         arg_data_type,
         lambda struct: (list(parser.yieldTensors(struct)), _Original(struct)),
         lambda tensors, original: parser.reconstruct(original.structure, iter(tensors)),
-        flatten_with_keys_fn=named,
+        named,
     )
-    REGISTERED.add(arg_data_type)

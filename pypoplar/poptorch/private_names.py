@@ -4,7 +4,8 @@
 """
 
 NAMES = {
-    "torch.utils._pytree.register_pytree_node": "classes with a parser of arguments are trees to PyTorch, too",
+    "torch.utils._pytree._private_register_pytree_node": "classes with a parser of arguments are trees to PyTorch, too",
+    "torch.utils._pytree.SUPPORTED_NODES": "whether another one has told PyTorch of a class",
     "torch.utils._pytree._deregister_pytree_node": "and no longer",
     "torch.utils._pytree.SequenceKey": "the places of a parser's tensors",
     "torch.utils._pytree.MappingKey": "the entries of a dictionary of a class that PyTorch does not know",

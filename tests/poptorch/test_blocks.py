@@ -31,7 +31,7 @@ class Staged(nn.Module):
             y = torch.relu(self.b(kept))
         with poptorch.Block("C"):
             y = self.c(y) + kept.sum(1, keepdim=True) * self.a.bias.sum()
-        return y if labels is None else (y, nn.functional.cross_entropy(y, labels))
+            return y if labels is None else (y, nn.functional.cross_entropy(y, labels))
 
 
 def samples(count):
@@ -98,6 +98,41 @@ def test_a_block_that_no_stage_has_is_told():
         poptorch.inferenceModel(Staged(), poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution("A", "C")))(
             samples(2)[0]
         )
+
+
+class Outside(nn.Module):
+    """Two blocks with an operation before them, one between, and one behind both."""
+
+    def __init__(self, begins=False):
+        super().__init__()
+        self.begins = begins
+
+    def forward(self, x):
+        x = x + 1
+        with poptorch.Block("A", ipu_id=0):
+            x = torch.sin(x)
+        if self.begins:
+            poptorch.Block.start("between", ipu_id=1)
+        x = x * 2
+        with poptorch.Block(ipu_id=1):
+            x = torch.cos(x)
+        if self.begins:
+            poptorch.Block.start("behind", ipu_id=1)
+        return x, x / 2
+
+
+def test_an_operation_behind_a_block_is_refused_until_another_begins():
+    sharded = poptorch.ShardedExecution(poptorch.AutoStage.AutoIncrement)
+    with pytest.raises(poptorch.Error, match="No active Block, all the ops must belong to a Block") as told:
+        poptorch.inferenceModel(Outside(), poptorch.Options().setExecutionStrategy(sharded))(torch.ones(3))
+    text = str(told.value)
+    assert "mul comes behind the end of block 'A'; let it be in that one" in text
+    assert "div comes behind the end of block; let it" in text
+    assert "`x = x * 2`" in text
+    assert "add comes" not in text
+    begun = poptorch.inferenceModel(Outside(begins=True), poptorch.Options().setExecutionStrategy(sharded))
+    for one, wanted in zip(begun(torch.ones(3)), Outside()(torch.ones(3)), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-6)
 
 
 def test_layers_begin_blocks_with_their_ipus():

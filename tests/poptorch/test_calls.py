@@ -256,3 +256,26 @@ def test_a_function_of_the_cpu_may_have_side_effects(caplog):
     with caplog.at_level(logging.WARNING, "poptorch"):
         assert poptorch.inferenceModel(Host())(torch.ones(3)).tolist() == [2, 2, 2]
     assert not caplog.messages
+
+
+class OneBuffer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.ones(1))
+
+    def forward(self, x):
+        return x + self.mean
+
+
+def test_buffers_that_a_program_writes_are_the_models_and_are_named_first():
+    model = poptorch.inferenceModel(OneBuffer(), poptorch.Options().updatableNamedBuffers(["mean"]))
+    assert model(torch.ones(1)) == 2
+    model.mean += 1
+    model.copyNamedBuffersToDevice()
+    assert model(torch.ones(1)) == 3
+    with pytest.raises(poptorch.Error, match=r"OneBuffer has no buffer 'means'; .*'mean'"):
+        poptorch.inferenceModel(OneBuffer(), poptorch.Options().updatableNamedBuffers(["means"]))(torch.ones(1))
+    unnamed = poptorch.inferenceModel(OneBuffer())
+    unnamed.compile(torch.ones(1))
+    with pytest.raises(poptorch.Error, match="updatableNamedBuffers names no buffer"):
+        unnamed.copyNamedBuffersToDevice()

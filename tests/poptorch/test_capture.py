@@ -266,6 +266,19 @@ def test_a_training_model_of_which_nothing_is_trained_runs_and_says_so(caplog):
     assert all(torch.equal(one, before[name]) for name, one in model.state_dict().items())
 
 
+def test_a_parameter_that_the_forward_pass_does_not_use_is_none_that_is_trained(caplog):
+    class Unused(TwoLines):
+        def forward(self, x):
+            return poptorch.identity_loss(x * x, "sum")
+
+    model = Unused()
+    before = copy.deepcopy(model.state_dict())
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        assert poptorch.trainingModel(model)(torch.ones(3)) == 3
+    assert [told.partition(":")[0] for told in caplog.messages] == ["no parameter of the model is trained"]
+    assert all(torch.equal(one, before[name]) for name, one in model.state_dict().items())
+
+
 def test_a_loss_of_nothing_that_is_trained_is_told():
     frozen = TwoLines()
     frozen.used.requires_grad_(False)

@@ -446,3 +446,16 @@ def test_what_a_mode_does_not_take_is_told(caplog):
     said = "".join(caplog.messages)
     assert "async_options change nothing" in said
     assert "rebatched_worker_size changes nothing" in said
+
+
+def test_processes_that_a_program_numbers_share_a_data_set_and_no_model():
+    rows = []
+    for process in range(3):
+        options = poptorch.Options().randomSeed(4)
+        options.Distributed.configureProcessId(process, 3)
+        loader = poptorch.DataLoader(options, [torch.tensor(number) for number in range(60)], batch_size=5, shuffle=True)
+        rows.append([int(row) for batch in loader for row in batch])
+        assert len(rows[-1]) == 20
+        with pytest.raises(MissingFeature, match="a model that 3 processes share is started with poprun"):
+            poptorch.inferenceModel(torch.nn.ReLU(), options)
+    assert sorted(row for of_process in rows for row in of_process) == list(range(60))

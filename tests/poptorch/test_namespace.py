@@ -4,6 +4,7 @@ import importlib
 import re
 import tomllib
 import warnings
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,8 @@ def test_models_take_and_return_objects_of_a_class_that_is_registered():
     assert torch.equal(result.second, pair.first)
     with pytest.raises(PoplarTypeError, match="ICustomArgParser"):
         poptorch.registerCustomArgParser(Pair, print)
+    with pytest.raises(ValueError, match="already registered"):  # by PyTorch itself, which would lose it with the parser
+        poptorch.registerCustomArgParser(OrderedDict, PairParser())
 
 
 def test_hooks_are_called_around_compilation_until_they_are_removed():

@@ -79,6 +79,7 @@ CALLS = [  # a call, where its value is read, and the value
     ("Precision.enableStochasticRounding(True)", "_Popart.options.enableStochasticRounding", True),
     ("Precision.enableFloatingPointExceptions(True)", "_Popart.options.enableFloatingPointChecks", True),
     ("Distributed.configureProcessId(0, 1)", "Distributed.numProcesses", 1),
+    ("Distributed.configureProcessId(1, 2)", "Distributed.processId", 1),
     ("_Popart.set('enableStableNorm', 1)", "_Popart.options.enableStableNorm", True),
     ("_Popart.setEngineOptions({'opt.useAutoloader': 'true'})", "_Popart.options.engineOptions", {"opt.useAutoloader": "true"}),
     ("_Popart.set('engineOptions', {'opt.useAutoloader': 'true'})", "_Popart.options.engineOptions", {"opt.useAutoloader": "true"}),
@@ -106,7 +107,6 @@ NOTHING = [
 ]
 REFUSED_CALLS = [
     "Training.setAutomaticLossScaling(True)",
-    "Distributed.configureProcessId(1, 2)",
     "setExecutionStrategy(poptorch.SerialPhasedExecution(['A'], ['B']))",
     "setExecutionStrategy(poptorch.ParallelPhasedExecution(poptorch.Phase('A')))",
     "useOfflineIpuTarget(21)",

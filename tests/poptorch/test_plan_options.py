@@ -24,7 +24,7 @@ class Layers(torch.nn.Module):
             x = self.convolution(x)
         with poptorch.Block("second", ipu_id=1):
             y = self.mark(self.linear(x.flatten(1)))
-        return y, poptorch.identity_loss(y, "sum")
+            return y, poptorch.identity_loss(y, "sum")
 
 
 def batch(count):

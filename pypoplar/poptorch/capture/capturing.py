@@ -32,10 +32,10 @@ from pypoplar.poptorch.capture.gradient_modes import (
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.meta_tensors import has_values
-from pypoplar.poptorch.capture.model_blocks import marked, unmarked
-from pypoplar.poptorch.capture.origins import all_users_lines, origin_of, raised_by_user
+from pypoplar.poptorch.capture.model_blocks import block_left, marked, unmarked
+from pypoplar.poptorch.capture.origins import all_users_lines, operation_name, origin_of, raised_by_user
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
-from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, listed, refuse
+from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, at_node, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
 from pypoplar.poptorch.capture.side_effects import told_side_effects
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
@@ -166,7 +166,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
             _explain(module, args, kwargs, whereabouts, problems, problem)
         finally:
             dicts.remove()
-    refuse(module, [*problems, *in_graph(exported.graph)])
+    refuse(module, [*problems, *in_graph(exported.graph), *_outside_blocks(exported.graph)])
     return exported
 
 
@@ -175,6 +175,20 @@ def _objects(exported: ExportedProgram) -> list[Problem]:
     specs = [spec for spec in exported.graph_signature.input_specs if spec.kind not in _KINDS]
     what = "an object such as a torch.Generator is used, which a graph does not have; for random numbers leave generator out"
     return [Problem(what, str(spec.target or spec.arg.name)) for spec in specs]
+
+
+def _outside_blocks(graph: fx.Graph) -> list[Problem]:
+    """The first operation behind each block that ends before another one begins."""
+    told: dict[str, Problem] = {}
+    for node in graph.nodes:
+        computes = node.op == "call_function" and node.target is not torch.ops.aten.detach.default and node.all_input_nodes
+        left = block_left(node.meta) if computes and isinstance(node.meta.get("val"), torch.Tensor) else None
+        if left is not None:
+            what = (
+                f"No active Block, all the ops must belong to a Block: {operation_name(node)} comes behind the end of block{left}"
+            )
+            told.setdefault(left, at_node(f"{what}; let it be in that one, or begin another one before it", origin_of(node)))
+    return list(told.values())
 
 
 def _refuse_constants_without_values(module: torch.nn.Module, exported: ExportedProgram) -> None:
@@ -253,6 +267,7 @@ def _fakes(
     fakes: list[Any] = []
     trained: dict[str, torch.Tensor] = {}
     shared: dict[int, Any] = {}
+    used = {id(tensors.get(str(spec.target))) for node, spec in zip(placeholders, specs, strict=True) if node.users}
     for node, spec in zip(placeholders, specs, strict=True):
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
@@ -264,7 +279,7 @@ def _fakes(
             continue
         with value.fake_mode:
             fake = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
-        if spec.kind is ExportedKind.PARAMETER and known is not None and known.requires_grad:
+        if spec.kind is ExportedKind.PARAMETER and known is not None and known.requires_grad and id(known) in used:
             trained[str(spec.target)] = fake.requires_grad_()
         if known is not None:
             shared[id(known)] = fake

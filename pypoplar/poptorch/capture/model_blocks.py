@@ -20,6 +20,7 @@ from pypoplar.poptorch.options.execution_strategies import BlockId, BlockPlace, 
 from pypoplar.tracebacks import public
 
 MARK = "poptorch_block"  # of nodes, by `mark_nodes`
+BEHIND = "poptorch_behind_block"  # likewise, of nodes behind a `with` statement: the block that it ended
 
 
 class _Marking:
@@ -31,10 +32,17 @@ class _Marking:
 
     def begin(self, user_id: BlockId | None, ipu_id: int | None) -> None:
         place = self.places.begin(user_id, ipu_id)
+        self.end()
         mark_nodes(MARK, (place.stage, place.ipu, place.block))
+
+    def leave(self, user_id: BlockId | None) -> None:
+        """End a block so that the next operation has to be in another one."""
+        self.end()
+        mark_nodes(BEHIND, "" if user_id is None else f" {user_id!r}")
 
     def end(self) -> None:
         mark_nodes(MARK, None)
+        mark_nodes(BEHIND, None)
 
 
 _marking: ContextVar[_Marking | None] = ContextVar("marking", default=None)
@@ -69,6 +77,12 @@ def place_of(meta: dict[str, Any]) -> BlockPlace | None:
     return BlockPlace(*mark) if mark is not None else None
 
 
+def block_left(meta: dict[str, Any]) -> str | None:
+    """The name of the block, with its quotes, whose end an operation comes behind, if it is in none; None if it is in one."""
+    left = mark_of(meta, BEHIND)
+    return None if left is None else str(left)
+
+
 def _check_block(what: str, user_id: object, ipu_id: object) -> None:
     if user_id is not None and not isinstance(user_id, str) and not (isinstance(user_id, int) and user_id >= 0):
         raise PoplarTypeError(f"{what}: user_id is a name or a number, got {user_id!r}")
@@ -80,7 +94,8 @@ def _check_block(what: str, user_id: object, ipu_id: object) -> None:
 class Block(torch.nn.Module):
     """What is called in ``with poptorch.Block("encoder", ipu_id=1):`` belongs to a block, which the execution strategy places.
 
-    Blocks do not nest: one that begins ends the one before. Operations outside of all blocks go with those before them.
+    Blocks do not nest: one that begins ends the one before. Operations before the first block are on IPU 0; those behind the end
+    of a ``with`` statement are refused, as PopTorch does it, until another block begins.
 
     Parameters
     ----------
@@ -136,7 +151,7 @@ class Block(torch.nn.Module):
     def __exit__(self, *_: object) -> None:
         marking = _marking.get()
         if marking is not None:
-            marking.end()
+            marking.leave(self._user_id)
 
 
 class _BeginsBlock:

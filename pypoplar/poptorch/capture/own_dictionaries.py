@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch.utils._pytree as pytree
+
+TakesApart = Callable[[Any], tuple[list[Any], Any]]
 
 REGISTERED: set[type] = set()
 """The classes that PyTorch was told of here or by `poptorch.registerCustomArgParser`."""
@@ -17,6 +19,17 @@ def forget(kind: type) -> None:
     if kind in REGISTERED:
         pytree._deregister_pytree_node(kind)
         REGISTERED.discard(kind)
+
+
+def know(kind: type, flatten: TakesApart, unflatten: Callable[[Iterable[Any], Any], Any], named: TakesApart) -> None:
+    """Tell PyTorch of a class how its objects are taken apart. `ValueError` if it knows the class from somebody else.
+
+    Only PyTorch's trees in Python are told, of which its captures are made: those in C++ (`optree`) forget no class.
+    """
+    if kind in pytree.SUPPORTED_NODES:
+        raise ValueError(f"{kind} is already registered as pytree node.")
+    pytree._private_register_pytree_node(kind, flatten, unflatten, flatten_with_keys_fn=named)
+    REGISTERED.add(kind)
 
 
 def know_dicts(value: Any) -> None:
@@ -41,5 +54,4 @@ def _register_dicts(kind: type[dict[Any, Any]]) -> None:
     def named(given: dict[Any, Any]) -> tuple[list[Any], Any]:
         return [(pytree.MappingKey(key), value) for key, value in given.items()], list(given)
 
-    pytree.register_pytree_node(kind, lambda given: (list(given.values()), list(given)), made, flatten_with_keys_fn=named)
-    REGISTERED.add(kind)
+    know(kind, lambda given: (list(given.values()), list(given)), made, named)

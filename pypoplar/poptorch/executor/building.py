@@ -143,6 +143,7 @@ def captured_model(
         logger.warning(doubles)
     if settings.strategy is not None and settings.strategy.overlaps and settings.strategy.stages:
         check_order(joint)
+    settings.check_buffers(module)
     settings.check_pipeline(stages_of(joint), optimizer is not None)
     ipus = ipus_needed(joint, settings.rounds)
     for ipu in settings.plans.proportions:

@@ -298,7 +298,18 @@ class PoplarExecutor:
         return False
 
     def copyNamedBuffersToDevice(self) -> None:
-        """Give the device the module's buffers, and its parameters with them."""
+        """Give the device the module's buffers, and its parameters with them.
+
+        Raises
+        ------
+        PoplarRuntimeError
+            Unless `Options.updatableNamedBuffers` names one.
+        """
+        if not self._settings.named_buffers:
+            raise PoplarRuntimeError(
+                "copyNamedBuffersToDevice: Options.updatableNamedBuffers names no buffer; name those that the program writes, or "
+                "leave the call out: values that change on the host go to the device with the next call of the model"
+            )
         self.copyWeightsToDevice()
 
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from attrs import field, frozen
 
 from pypoplar.arrays.number_ranges import counted
@@ -21,6 +22,7 @@ from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
+from pypoplar.spelling import nearest_or_all
 
 MEANS = {
     MeanReductionStrategy.Running: GradientReduction.RUNNING_MEAN,
@@ -64,6 +66,7 @@ class ModelSettings:
     outline_prunes: bool = True  # functions whose copies of arguments take too much
     same_buffers: bool = True  # whether all replicas are to have the same ones
     recomputes: bool = False  # stages of a pipeline what their gradients take
+    named_buffers: tuple[str, ...] = ()  # that a program says it writes
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -71,6 +74,7 @@ class ModelSettings:
         popart = options._Popart.options
         accumulated = options.Training.gradient_accumulation if training else 1
         spread = options.Distributed
+        spread.check_model()
         if spread.numProcesses > 1 and options.input_group_size > 1:
             raise MissingFeature(
                 "Options.inputReplicaGrouping: pypoplar does not have groups of replicas that are spread over processes yet"
@@ -111,7 +115,17 @@ class ModelSettings:
             bool(popart.get("enableOutliningCopyCostPruning", True)),
             options.broadcast_buffers,
             popart.get("autoRecomputation") in RECOMPUTED,
+            tuple(popart.get("updatableNamedBuffers", ())),
         )
+
+    def check_buffers(self, module: torch.nn.Module) -> None:
+        """`InvalidOption` if a program says that it writes buffers that a module does not have."""
+        known = [name for name, _ in module.named_buffers(remove_duplicate=False)]
+        for name in self.named_buffers:
+            if name not in known:
+                raise InvalidOption(
+                    f"Options.updatableNamedBuffers: {type(module).__name__} has no buffer {name!r}{nearest_or_all(name, known)}"
+                )
 
     def check_pipeline(self, stages: int, training: bool) -> None:
         """`InvalidOption` unless a call has as many batches as a pipeline of so many stages takes to fill."""

@@ -18,8 +18,8 @@ class VariableAttributes:
     """
 
     def __init__(self, variable_attributes: Iterable[str], allowed_attributes: Iterable[str]) -> None:
-        self._allowed = tuple(allowed_attributes)
-        self._variable = {name for name in variable_attributes if name in self._allowed}
+        self._allowed_attributes = list(allowed_attributes)  # both by PopTorch's names, which programs change
+        self._variable_attributes = [name for name in variable_attributes if name in self._allowed_attributes]
 
     def isConstant(self, attr: str) -> bool:
         """Whether a value is marked as a constant.
@@ -39,7 +39,7 @@ class VariableAttributes:
         InvalidOption
             If the optimiser has no value of that name.
         """
-        return self._known(attr) not in self._variable
+        return self._known(attr) not in self._variable_attributes
 
     def markAsConstant(self, attr: str) -> None:
         """Mark a value as a constant.
@@ -54,7 +54,8 @@ class VariableAttributes:
         InvalidOption
             If the optimiser has no value of that name.
         """
-        self._variable.discard(self._known(attr))
+        known = self._known(attr)
+        self._variable_attributes = [name for name in self._variable_attributes if name != known]
 
     def markAsVariable(self, attr: str) -> None:
         """Mark a value as one that may change.
@@ -69,17 +70,22 @@ class VariableAttributes:
         InvalidOption
             If the optimiser has no value of that name.
         """
-        self._variable.add(self._known(attr))
+        self.markAsConstant(attr)
+        self._variable_attributes = [*self._variable_attributes, attr]
 
     def _known(self, attr: str) -> str:
-        if attr not in self._allowed:
-            raise InvalidOption(f"the optimiser has no value {attr!r}{nearest_or_all(attr, self._allowed)}")
+        if attr not in self._allowed_attributes:
+            raise InvalidOption(f"the optimiser has no value {attr!r}{nearest_or_all(attr, self._allowed_attributes)}")
         return attr
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, VariableAttributes) and (self._allowed, self._variable) == (other._allowed, other._variable)
+        return isinstance(other, VariableAttributes) and self._marks == other._marks
+
+    @property
+    def _marks(self) -> tuple[frozenset[str], frozenset[str]]:
+        return frozenset(self._allowed_attributes), frozenset(self._variable_attributes)
 
     __hash__ = None  # type: ignore[assignment]  # marks change
 
     def __repr__(self) -> str:
-        return f"VariableAttributes(variable={sorted(self._variable)})"
+        return f"VariableAttributes(variable={sorted(self._variable_attributes)})"

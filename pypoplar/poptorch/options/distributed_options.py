@@ -26,13 +26,13 @@ class DistributedOptions(OptionValues):
 
     def __init__(self) -> None:
         super().__init__(num_distributed_processes=1, distributed_process_id=0, ipuof_configs={})
-        self._spread = False
+        self._spread = self._chosen = False
         if not instance_environment.is_set():
             self._from_environment(*OPEN_MPI)
 
     def _spread_over(self, process: int, processes: int) -> None:
         """Let so many instances of poprun share the replicas, of which this is one: see `popdist.poptorch.Options`."""
-        self._spread = processes > 1
+        self._spread, self._chosen = processes > 1, False
         self._keep(num_distributed_processes=processes, distributed_process_id=process)
 
     def disable(self) -> Self:
@@ -62,7 +62,9 @@ class DistributedOptions(OptionValues):
         return self
 
     def configureProcessId(self, process_id: int, num_processes: int) -> Self:
-        """Set the number of this process and how many there are.
+        """Set the number of this process and how many there are: a `DataLoader` gives its share of the data set.
+
+        Models are refused with such options: those that processes share are started by poprun.
 
         Parameters
         ----------
@@ -73,21 +75,26 @@ class DistributedOptions(OptionValues):
 
         Raises
         ------
-        MissingFeature
-            If there is more than one.
         InvalidOption
             If there is no process of that number.
         """
         option = self._option("configureProcessId")
         number = checks.whole_number(f"{option}: num_processes", num_processes, 1)
         which = checks.whole_number(f"{option}: process_id", process_id, 0, number - 1)
-        if number > 1:
-            self._refuse("configureProcessId", f"{which}, {number}")
+        self._spread, self._chosen = False, True
         return self._keep(num_distributed_processes=number, distributed_process_id=which)
 
-    def check_supported(self) -> None:
-        """Check that there is one process: more are a `MissingFeature`."""
+    def check_model(self) -> None:
+        """Check that a model can be made: with others by poprun alone, or `MissingFeature`."""
         if self.num_distributed_processes > 1 and not self._spread:
+            raise MissingFeature(
+                f"Options.Distributed: a model that {self.num_distributed_processes} processes share is started with poprun, and "
+                "takes popdist.poptorch.Options(); with configureProcessId there are data loaders alone"
+            )
+
+    def check_supported(self) -> None:
+        """Check that the environment names one process: more are a `MissingFeature`."""
+        if self.num_distributed_processes > 1 and not self._spread and not self._chosen:
             raise MissingFeature(
                 f"Options.Distributed: the environment names {self.num_distributed_processes} processes: start them with poprun, "
                 "and take popdist.poptorch.Options(); options.Distributed.disable() gives each process a model of its own"

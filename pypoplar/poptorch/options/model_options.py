@@ -543,7 +543,7 @@ class Options(OptionValues):
         return self
 
     def updatableNamedBuffers(self, buffers: Sequence[str]) -> Self:
-        """Which buffers can be written while the model is on the device: here all.
+        """Which buffers can be written while the model is on the device: here all. Others than the model's are refused there.
 
         Parameters
         ----------

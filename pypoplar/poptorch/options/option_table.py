@@ -84,7 +84,7 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow(
         "appendToLocationExcludes", NOTHING, "lines in a report are those of files that are neither PyTorch's nor pypoplar's"
     ),
-    OptionRow("updatableNamedBuffers", NOTHING, "all buffers can be written"),
+    OptionRow("updatableNamedBuffers", NOTHING, "all buffers can be written; names that the model does not have are refused"),
     OptionRow("broadcastBuffers", DOES, "whether replicas have to have the same buffers", "broadcast_buffers"),
     OptionRow("replicationFactor", DOES, "replicas of a model, each with batches of its own", "replication_factor"),
     OptionRow("inputReplicaGrouping", DOES, "which replicas are given the same batches", "input_group_size"),
@@ -123,7 +123,12 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow("TensorLocations.setWeightLocation", NOTHING, "all tensors are in tiles' memory", "location_weight"),
     OptionRow("TensorLocations.setOptimizerLocation", NOTHING, "all tensors are in tiles' memory", "location_optimizer"),
     OptionRow("TensorLocations.setAccumulatorLocation", NOTHING, "all tensors are in tiles' memory", "location_accumulator"),
-    OptionRow("Distributed.configureProcessId", REFUSED, "models spread over processes", "num_distributed_processes"),
+    OptionRow(
+        "Distributed.configureProcessId",
+        DOES,
+        "which share of the data a data loader gives; models are spread by poprun alone",
+        "num_distributed_processes",
+    ),
     OptionRow("Distributed.setEnvVarNames", REFUSED, "models spread over processes"),
     OptionRow("Distributed.disable", DOES, "this process has the whole model, whatever the environment says"),
     OptionRow("Jit.traceModel", NOTHING, "models are exported, never traced; True is an error, as in PopTorch"),

@@ -77,7 +77,8 @@ class GroupSettings:
         if changed:
             told = ", ".join(f"{name} from {compiled.fixed[name]} to {self.fixed[name]}" for name in changed)
             raise InvalidOption(
-                f"setOptimizer: {self.kind}, parameter group {self.group}: {told} is another program; make a new training model"
+                f"setOptimizer: {self.kind}, parameter group {self.group}: {told} is another program, and the model is already "
+                "compiled; make a new training model"
             )
         other = [name for name in self.numbers if name in compiled.constant and self.numbers[name] != compiled.numbers[name]]
         if other:
