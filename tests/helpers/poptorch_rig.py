@@ -12,6 +12,7 @@ import torch.utils._pytree as pytree
 
 from pypoplar import IPUModel, compileGraph, poplin, popnn, popops, poprand
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import capture
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
@@ -33,6 +34,9 @@ class Gradients:
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.ahead = graph, Sequence()
+
+    def named(self) -> dict[str, Tensor]:
+        return {}
 
     def build(
         self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None

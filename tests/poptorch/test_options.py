@@ -106,11 +106,10 @@ NOTHING = [
     "_Popart.set('dotChecks', ['FINAL'])",
 ]
 REFUSED_CALLS = [
-    "Training.setAutomaticLossScaling(True)",
     "setExecutionStrategy(poptorch.SerialPhasedExecution(['A'], ['B']))",
     "setExecutionStrategy(poptorch.ParallelPhasedExecution(poptorch.Phase('A')))",
     "useOfflineIpuTarget(21)",
-    "_Popart.set('automaticLossScalingSettings.enabled', True)",
+    "_Popart.set('executionPhaseSettings.phases', 2)",
 ]
 MISTAKES = [  # a call and what its error says
     ("deviceIterations(0)", InvalidOption, "Options.deviceIterations takes a whole number of at least 1, got 0"),

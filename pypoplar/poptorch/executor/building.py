@@ -28,7 +28,7 @@ from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_key import digest, lines_of, model_key
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.stages import CompilationStages
-from pypoplar.poptorch.executor.tensor_names import named_tensors
+from pypoplar.poptorch.executor.tensor_names import named_tensors, names_for_anchors
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.support import told_doubles, unsupported
@@ -102,7 +102,7 @@ def build(
     with stages.stage("making an engine for"):
         compiled = CompiledModel(joint, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations)
-    return Built(compiled, found, update, states, joint, list(named_tensors(joint)))
+    return Built(compiled, found, update, states, joint, names_for_anchors(joint, settings))
 
 
 def compile_shared(graph: Graph, programs: list[Sequence], settings: ModelSettings) -> Executable:
@@ -237,7 +237,7 @@ class CapturedModel:
     def _host_optimizer(self) -> HostOptimizer | None:
         if self.optimizer is None:
             return None
-        return HostOptimizer.read(self.optimizer, self.parameters, self.settings.reduction)
+        return HostOptimizer.read(self.optimizer, self.parameters, self.settings.reduction, self.settings.loss_scaling)
 
     def _loss_type(self) -> torch.dtype:
         assert self.joint.loss is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from pypoplar.arrays.number_ranges import counted
 from pypoplar.errors import InvalidOption, MissingFeature
@@ -21,6 +21,7 @@ from pypoplar.poptorch.options.model_options import TARGETS
 from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.automatic_loss_scaling import LossScalingRule
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
 from pypoplar.spelling import nearest_or_all
 
@@ -66,6 +67,7 @@ class ModelSettings:
     outline_prunes: bool = True  # functions whose copies of arguments take too much
     same_buffers: bool = True  # whether all replicas are to have the same ones
     recomputes: bool = False  # stages of a pipeline what their gradients take
+    loss_scaling: LossScalingRule | None = None  # by which it follows the gradients
     named_buffers: tuple[str, ...] = ()  # that a program says it writes
 
     @classmethod
@@ -115,6 +117,7 @@ class ModelSettings:
             bool(popart.get("enableOutliningCopyCostPruning", True)),
             options.broadcast_buffers,
             popart.get("autoRecomputation") in RECOMPUTED,
+            _loss_scaling(popart) if training else None,
             tuple(popart.get("updatableNamedBuffers", ())),
         )
 
@@ -172,6 +175,14 @@ class ModelSettings:
             behaviour = FloatingPointBehaviour(inv=checks, div0=checks, oflo=checks, esr=self.stochastic_rounding, nanoo=checks)
             setFloatingPointBehaviour(graph, prog, behaviour)
         return prog
+
+
+def _loss_scaling(popart: Mapping[str, Any]) -> LossScalingRule | None:
+    group = "automaticLossScalingSettings."
+    if not popart.get(f"{group}enabled", False):
+        return None
+    names = [one.name for one in fields(LossScalingRule)]
+    return LossScalingRule(**{name: popart[group + name] for name in names if group + name in popart})
 
 
 def _reduction(options: Options) -> GradientReduction:

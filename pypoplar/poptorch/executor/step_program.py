@@ -18,8 +18,8 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import CallLoops
 from pypoplar.poptorch.executor.common_rounding import rounded_alike
-from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
-from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
+from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, Anchor, ModelSettings
+from pypoplar.poptorch.executor.tensor_names import UPDATED, named_tensors, tensor_named
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.update.accumulation import PartOf
@@ -32,6 +32,10 @@ class Update(Protocol):
     """How parameters change."""
 
     ahead: Sequence  # of the batches of a step, once it is built
+
+    def named(self) -> dict[str, Tensor]:
+        """Tensors of the update that can be anchored, by name."""
+        ...
 
     def build(
         self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
@@ -91,9 +95,33 @@ class StepProgram:
             self.changed[name] = self._output(f"changed/{name}", node, OutputMode.All, 1)  # of all batches: rows of the caller's
         named = named_tensors(lowered.joint)
         for anchor in settings.anchors:
-            node = tensor_named(named, anchor.tensor)
+            own = self._of_update()
+            if anchor.tensor in own:
+                self.anchors[anchor.name] = self._anchor_of_update(anchor, own[anchor.tensor])
+                continue
+            node = tensor_named(named, anchor.tensor, own)
             self.anchors[anchor.name] = self._output(f"anchor/{anchor.name}", node, anchor.mode, anchor.period)
         return Sequence([settings.prologue(lowered.graph), self._program(before)])
+
+    def _of_update(self) -> dict[str, Tensor]:
+        """What an update makes that can be anchored, by name."""
+        if self.update is None:
+            return {}
+        inputs = {one.name: one.node for one in self.lowered.joint.inputs}
+        weights = {f"{UPDATED}{name}": self.lowered.tensor(inputs[name]) for name in self.lowered.joint.gradients}
+        return {**weights, **self.update.named()}
+
+    def _anchor_of_update(self, anchor: Anchor, tensor: Tensor) -> ModelOutput:
+        """The stream of what there is behind an update."""
+        if anchor.mode not in (OutputMode.Final, OutputMode.EveryN):
+            raise MissingFeature(
+                f"anchorTensor: {anchor.tensor} is there behind a step, for OutputMode.Final and OutputMode.EveryN; pypoplar does "
+                f"not have it with OutputMode.{anchor.mode.name} yet"
+            )
+        name, batches = f"anchor/{anchor.name}", self.settings.batches.returned(anchor.mode, anchor.period)
+        stream = self.lowered.graph.addDeviceToHostFIFO(name, tensor.elementType(), tensor.numElements())
+        self._copies.append(OutputCopy(tensor, stream, f"{name}/update", anchor.mode))
+        return ModelOutput(name, list(tensor.shape()), batches, self._memory(batches, tensor))
 
     @property
     def loops(self) -> CallLoops:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import torch
 from torch import fx
 
 from pypoplar.errors import UnknownHandle
 from pypoplar.poptorch.capture import InputKind, JointGraph, Pass
+from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, FINAL
 from pypoplar.spelling import nearest_or_all
 
 GRADIENT = "Gradient___"
+UPDATED = "UpdatedVar___"
 
 
 def named_tensors(joint: JointGraph) -> dict[str, fx.Node]:
@@ -35,8 +39,15 @@ def named_tensors(joint: JointGraph) -> dict[str, fx.Node]:
     return named
 
 
-def tensor_named(named: dict[str, fx.Node], name: str) -> fx.Node:
-    """The node of this name; `UnknownHandle` tells the nearest."""
+def names_for_anchors(joint: JointGraph, settings: ModelSettings) -> list[str]:
+    """The names of all tensors that can be anchored; ``UpdatedVar___NAME`` are parameters behind a step."""
+    automatic = [FINAL, FACTOR] if settings.loss_scaling is not None else []
+    return [*named_tensors(joint), *(f"{UPDATED}{name}" for name in joint.gradients), *automatic]
+
+
+def tensor_named(named: dict[str, fx.Node], name: str, others: Iterable[str] = ()) -> fx.Node:
+    """The node of this name; `UnknownHandle` tells the nearest, which may be one of `others`."""
     if name not in named:
-        raise UnknownHandle(f"anchorTensor: the model has no tensor {name!r}{nearest_or_all(name, named)}; see getTensorNames()")
+        nearest = nearest_or_all(name, [*named, *others])
+        raise UnknownHandle(f"anchorTensor: the model has no tensor {name!r}{nearest}; see getTensorNames()")
     return named[name]

@@ -106,8 +106,8 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow("Training.setConvolutionDithering", DOES, "convolutions begin on different tiles"),
     OptionRow(
         "Training.setAutomaticLossScaling",
-        REFUSED,
-        "a loss scaling that follows the gradients; optimisers take a loss_scaling that is set",
+        DOES,
+        "the loss scaling doubles behind each step, and halves where gradients in halves are too large",
     ),
     OptionRow("Precision.setPartialsType", DOES, "the type of partial sums of products of matrices and convolutions"),
     OptionRow("Precision.enableStochasticRounding", DOES, "halves are rounded up or down at random"),

@@ -10,6 +10,10 @@ from pypoplar.spelling import nearest
 
 MEANINGS = {
     "autoRecomputation": "what a pipeline's stages compute again before their gradients: 3 or 4 all but the last, 0 nothing; 0",
+    "automaticLossScalingSettings.binEdgeLocation": "from which share of the largest half on a gradient is too large; 0.125",
+    "automaticLossScalingSettings.enabled": "Options.Training.setAutomaticLossScaling",
+    "automaticLossScalingSettings.thresholdUpperCountProportion": "which share of gradients may be: the loss scaling grows; 1e-7",
+    "automaticLossScalingSettings.updatePeriod": "behind how many steps it changes; 1",
     "cachePath": "the directory of Options.enableExecutableCaching",
     "convolutionOptions": "options of poplin's convolutions",
     "enableEngineCaching": "whether Options.enableExecutableCaching is on",
@@ -32,7 +36,6 @@ UNUSED = {"autoRecomputation": (1, 2)}
 """Values of those that change nothing."""
 
 REFUSED = {
-    "automaticLossScalingSettings.enabled": (False, "a loss scaling that follows the gradients"),
     "enableDistributedReplicatedGraphs": (False, "replicas that are spread over processes"),
     "enableReplicatedGraphs": (False, "replicas by this key, but by Options.replicationFactor"),
     "executionPhaseSettings.phases": (0, "phased execution"),
@@ -105,6 +108,10 @@ def check_key(key: object, value: object) -> Any:
     value = CHECKS[key](option, value)
     if key == "outlineThreshold" and isinstance(value, float) and value < 0:
         raise InvalidOption(f"{option}: what operations are worth at least is 0 or more, got {value!r}")
+    if key in ("automaticLossScalingSettings.binEdgeLocation", "automaticLossScalingSettings.thresholdUpperCountProportion"):
+        checks.fraction(option, value)
+    if key == "automaticLossScalingSettings.updatePeriod":
+        checks.whole_number(option, value, 1)
     if key == "autoRecomputation":
         checks.whole_number(option, value, 0, 4)
     if key == "syntheticDataMode":

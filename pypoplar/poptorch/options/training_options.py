@@ -81,21 +81,24 @@ class TrainingOptions(OptionValues):
         return self._keep(meanAccumulationAndReplicationReductionStrategy=strategy)
 
     def setAutomaticLossScaling(self, enabled: bool) -> Self:
-        """A loss scaling that follows the gradients, which pypoplar does not have.
+        """A loss scaling that follows the gradients: it doubles behind each step, or halves where they are too large for halves.
+
+        The loss scaling of a step is the optimiser's `loss_scaling` times a factor, at first 1, which is the optimiser's state
+        ``lossScaleUpdateFactor``. It halves where more than a share of 1e-7 of the elements of the parameters' gradients that are
+        halves are an eighth of the largest half at least, or NaN; otherwise it doubles, up to a loss scaling of 32768.
 
         Parameters
         ----------
         enabled:
-            False.
+            Whether it does.
 
         Raises
         ------
-        MissingFeature
-            For True.
+        PoplarTypeError
+            For what is no bool.
         """
-        if checks.flag(self._option("setAutomaticLossScaling"), enabled):
-            self._refuse("setAutomaticLossScaling", enabled)
-        self._popart_options.put("automaticLossScalingSettings.enabled", False)
+        flag = checks.flag(self._option("setAutomaticLossScaling"), enabled)
+        self._popart_options.put("automaticLossScalingSettings.enabled", flag)
         return self
 
     def setConvolutionDithering(self, enabled: bool) -> Self:

@@ -24,6 +24,14 @@ class DerivedNumber:
         """What it is for an optimiser's numbers."""
         return FORMULAS[self.formula](numbers, *self.parameters)
 
+    @property
+    def power_of_loss_scaling(self) -> int:
+        """How it goes with the loss scaling: 1 as it does, -1 as its inverse, 0 not at all."""
+        return 1 if self == LOSS_SCALING else POWERS.get(self.formula, 0)
+
+
+LOSS_SCALING = DerivedNumber("itself", ("loss_scaling",))
+
 
 def _itself(numbers: Numbers, name: str) -> float:
     return numbers[name]
@@ -83,3 +91,6 @@ FORMULAS: Mapping[str, Callable[..., float]] = {
     "combined_decay": _combined_decay,
     "combined_rate": _combined_rate,
 }
+
+POWERS: Mapping[str, int] = {"loss_gradient": 1, "gradient_scale": -1, "plain_rate": -1, "combined_scale": -1}
+"""Of formulas that have the loss scaling in them."""

@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 from pypoplar.errors import FileLoadError, InvalidOption
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, LossScalingRule
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
 from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
@@ -64,10 +65,15 @@ class HostOptimizer:
     states: list[DeviceState] = field(factory=list)
     counts: list[StepCount] = field(factory=list)
     largest_scaling: float = math.inf  # of a loss
+    automatic: LossScalingRule | None = None  # by which the loss scaling follows the gradients
 
     @classmethod
     def read(
-        cls, optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], reduction: GradientReduction
+        cls,
+        optimizer: torch.optim.Optimizer,
+        parameters: Mapping[str, torch.Tensor],
+        reduction: GradientReduction,
+        automatic: LossScalingRule | None = None,
     ) -> HostOptimizer:
         """An optimiser's, whose program is not made yet."""
         compiled = read_groups(optimizer)
@@ -75,7 +81,7 @@ class HostOptimizer:
         if TYPES[compiled[0].fixed["accum_type"]] is not FLOAT and reduction is GradientReduction.MEAN:
             reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
         groups, written = groups_of(optimizer, parameters), [dict[str, DerivedNumber]() for _ in compiled]
-        return cls(compiled[0].kind, compiled, groups, dict(parameters), reduction, compiled, written)
+        return cls(compiled[0].kind, compiled, groups, dict(parameters), reduction, compiled, written, automatic=automatic)
 
     def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
         """Tell, once, that numbers changed that the device was not given."""
@@ -94,7 +100,7 @@ class HostOptimizer:
         """All that the program depends on, in words."""
         groups = [(one, sorted(one.constant)) for one in self.compiled]
         told = [(one.fixed, {name: one.numbers[name] for name in constant}, constant) for one, constant in groups]
-        return f"{self.kind}{told}{self.groups}{self.reduction}"
+        return f"{self.kind}{told}{self.groups}{self.reduction}{self.automatic or ''}"
 
     def numbers(self, optimizer: torch.optim.Optimizer) -> dict[str, float]:
         """What the host writes, by handle, for the numbers that an optimiser has now. It may be another of the same kind."""
@@ -162,6 +168,7 @@ class HostOptimizer:
         told = {number_handle(group.group, name): (FLOAT.__name__, 1) for group, numbers in groups for name in numbers}
         told |= {one.handle: (one.type.__name__, sum(math.prod(shape) for _, shape in one.parameters)) for one in self.states}
         told |= {one.handle: (FLOAT.__name__, 1) for one in self.counts}
+        told |= {} if self.automatic is None else {FACTOR: (FLOAT.__name__, 1)}
         there = {handle: (tensor.type, math.prod(tensor.shape)) for handle, tensor in handles.items()}
         other = sorted(handle for handle in told.keys() | there.keys() if told.get(handle) != there.get(handle))
         if other:

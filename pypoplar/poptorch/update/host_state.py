@@ -12,6 +12,7 @@ import torch
 from pypoplar.engine.engine import Engine
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.optim import Optimizer
+from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR
 from pypoplar.poptorch.update.device_states import DeviceStates
 from pypoplar.poptorch.update.gradient_descent import VELOCITY
 from pypoplar.poptorch.update.host_optimizer import DeviceState, HostOptimizer
@@ -20,6 +21,7 @@ Array = npt.NDArray[Any]
 Values = dict[tuple[str, str], torch.Tensor]  # by the names of a state and of a parameter
 STEP = "step"
 UNCOUNTED = ("SGD",)  # kinds whose states have no count of steps in PyTorch
+VALUE = "value"  # of a state that no parameter has
 HOLDER = "_device_states"  # the attribute of an optimiser object that says whose states it has
 
 
@@ -116,7 +118,9 @@ class HostState:
         if optimizer is None:
             return
         if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty and optimizer.has_state():
-            self._put(self._named(optimizer._state_dict))
+            values = self._named(optimizer._state_dict)
+            self._drop()
+            self._put(values)
             optimizer.ipu_state_is_dirty, self._differs = False, True
         if self._seen is not None or self._differs or optimizer.state is not self._states:
             return
@@ -136,17 +140,18 @@ class HostState:
         self.look()
         if isinstance(optimizer, Optimizer):
             given = self._given()
-            if given:
-                parts = {f"{state.name}/{name}": part for state in self.update.states for name, part in _parts(state, given)}
-                counts = {count.handle: torch.tensor(self._steps_of(count.parameters, given)) for count in self.update.counts}
-                optimizer._state_dict = {"ipu_state": parts, "ipu_param": counts}
-            else:
-                optimizer._state_dict = dict.fromkeys(optimizer._state_dict)
+            parts = {f"{state.name}/{name}": part for state in self.update.states for name, part in _parts(state, given)}
+            if self.update.automatic is not None:
+                parts[FACTOR] = torch.as_tensor(given.get((VALUE, FACTOR), 1.0))
+            counts = {count.handle: torch.tensor(self._steps_of(count.parameters, given)) for count in self.update.counts}
+            optimizer._state_dict = {"ipu_state": parts, "ipu_param": counts}
             optimizer.host_state_is_dirty = False
 
     def _device_values(self) -> Values:
         """What the device has."""
         values: Values = {}
+        if self.update.automatic is not None:
+            values[VALUE, FACTOR] = torch.tensor(float(of_first_replica(self.engine, FACTOR).item()))
         for state in self.update.states:
             whole = torch.from_numpy(np.array(of_first_replica(self.engine, state.handle))).reshape(-1)
             begin = 0
@@ -168,17 +173,28 @@ class HostState:
         for (state, name), value in values.items():
             news.setdefault(name, {})[state] = value
         for name, new in news.items():
-            parameter = self.update.parameters[name]
-            self._states.set_unseen(parameter, {**self._states.unseen(parameter), **new})
+            key = self._key(name)
+            self._states.set_unseen(key, {**self._states.unseen(key), **new})
+
+    def _drop(self) -> None:
+        """Let the object have none of the device's states."""
+        for state, name in self._given():
+            key = self._key(name)
+            self._states.set_unseen(key, {kept: value for kept, value in self._states.unseen(key).items() if kept != state})
+
+    def _key(self, name: str) -> Any:
+        """By what the object has states: the parameter of a name; for what is of none, the name, which PyTorch keeps as it is."""
+        return FACTOR if name == FACTOR else self.update.parameters[name]
 
     def _given(self) -> Values:
         """What the object has of the device's states, and numbers of steps."""
         assert self.optimizer is not None
-        known = {state.name for state in self.update.states} | {STEP}
+        known = {state.name for state in self.update.states} | {STEP, VALUE}
+        names = [*self._trained(), *([] if self.update.automatic is None else [FACTOR])]
         return {
             (state, name): value if isinstance(value, torch.Tensor) else torch.tensor(float(value))
-            for name in self._trained()
-            for state, value in self._states.unseen(self.update.parameters[name]).items()
+            for name in names
+            for state, value in self._states.unseen(self._key(name)).items()
             if state in known and value is not None
         }
 
@@ -208,6 +224,8 @@ class HostState:
     def _write(self, given: Values) -> None:
         arrays = {state.handle: _array(state, given) for state in self.update.states}
         arrays |= {count.handle: np.array(self._steps_of(count.parameters, given), np.float32) for count in self.update.counts}
+        if self.update.automatic is not None:
+            arrays[FACTOR] = np.array(float(given.get((VALUE, FACTOR), 1.0)), np.float32)
         for handle, array in arrays.items():
             self.engine.writeTensor(handle, array)
 
@@ -226,16 +244,20 @@ class HostState:
         """What another model's optimiser had, by its names."""
         named, counts = states["ipu_state"], states["ipu_param"]
         wanted = {f"{state.name}/{name}" for state in self.update.states for name, _ in state.parameters}
+        wanted |= set() if self.update.automatic is None else {FACTOR}
         if set(named) != wanted or set(counts) != {count.handle for count in self.update.counts}:
             other = sorted(set(named) ^ wanted) or sorted(counts)
             raise InvalidOption(f"the state is that of another model's optimiser: it differs in {', '.join(other[:4])}")
         values = {(state.name, name): named[f"{state.name}/{name}"] for state in self.update.states for name, _ in state.parameters}
+        if self.update.automatic is not None:
+            values[VALUE, FACTOR] = torch.as_tensor(named[FACTOR])
         if self.update.kind not in UNCOUNTED:
             steps = {name: counts[count.handle] for count in self.update.counts for name in count.parameters}
             given = self._given()  # of steps that no name stands for
             made = {name: float(steps.get(name, given.get((STEP, name), 0.0))) for name in self._trained()}
             values |= {(STEP, name): torch.tensor(number) for name, number in made.items()}  # one each: steps change them in place
-        return values
+        unmade = {name for count in self.update.counts if float(counts[count.handle]) == 0 for name in count.parameters}
+        return {(state, name): value for (state, name), value in values.items() if name not in unmade}  # as before the first step
 
 
 def _parts(state: DeviceState, given: Values) -> Iterator[tuple[str, torch.Tensor]]:

@@ -17,6 +17,7 @@ from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Max, Sqrt
 from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction, PartOf
 from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
+from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, FINAL, AutomaticLossScaling
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.poptorch.update.gradient_descent import (
@@ -60,9 +61,11 @@ class DeviceOptimizer:
     def __init__(self, graph: Graph, host: HostOptimizer) -> None:
         """For an optimiser that the host has read."""
         self.graph, self.host, self.kind, self.reduction = graph, host, host.kind, host.reduction
-        self.settings = [Settings(graph, group, written) for group, written in zip(host.compiled, host.written, strict=True)]
-        self.scalars = [StepScalars(graph, group.group) for group in host.compiled]
         self.ahead = Sequence()  # what comes before the batches of a step, once it is built
+        self.automatic = None if host.automatic is None else AutomaticLossScaling(graph, host.automatic, self.ahead)
+        pairs = zip(host.compiled, host.written, strict=True)
+        self.settings = [Settings(graph, group, written, self.automatic) for group, written in pairs]
+        self.scalars = [StepScalars(graph, group.group) for group in host.compiled]
         self.first = host.compiled[0].fixed
         self.accumulator = TYPES[self.first["accum_type"]]
 
@@ -98,7 +101,20 @@ class DeviceOptimizer:
         for scalars in self.scalars:
             scalars.add_to(before)
             self._share_count(scalars, steps)
-        return Sequence([before, behind, sums.zero])
+        return Sequence([before, behind, self._follow(trained, sums), sums.zero])
+
+    def _follow(self, trained: SequenceOf[TrainedParameter], sums: Accumulation) -> Sequence:
+        """What changes an automatic loss scaling behind an update."""
+        if self.automatic is None:
+            return Sequence()
+        gradients = {one.name: one.gradient for one in trained}
+        return self.automatic.follow(gradients, sums, self.settings[0].given_loss_scaling())
+
+    def named(self) -> dict[str, Tensor]:
+        """Tensors of the optimiser by PopART's names, for anchors."""
+        if self.automatic is None or self.automatic.final is None:
+            return {}
+        return {FINAL: self.automatic.final, FACTOR: self.automatic.factor}
 
     def _alike(self, trained: SequenceOf[TrainedParameter]) -> list[tuple[int, list[TrainedParameter]]]:
         """Parameters that are updated together: those of one group and type."""
