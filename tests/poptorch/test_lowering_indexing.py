@@ -57,6 +57,22 @@ def test_masks_that_are_written_by_one_value():
     check(write, random(3, 4))
 
 
+def test_masks_that_are_written_by_values_that_are_the_same_for_each_row():
+    def written(masked, shape, accumulate):
+        def write(a, v, mask):
+            b = a * 2
+            return b.index_put((mask,), v, accumulate=accumulate)
+
+        mask = random(2, 3, 4)[(..., *[0] * (3 - masked))] > 0
+        check(write, random(2, 3, 4, seed=1), random(*shape, seed=2), arguments=(mask,), gradients=False)
+
+    for masked, shape in ((1, (3, 4)), (1, (4,)), (1, (1, 3, 4)), (1, (3, 1)), (2, (4,)), (2, (1, 4)), (3, ()), (3, (1,))):
+        for accumulate in (False, True):
+            written(masked, shape, accumulate)
+    with pytest.raises(UnsupportedOperation, match="how many elements a mask picks depends on data"):
+        check(lambda a, v: a.index_put((torch.tensor([True, True]),), v), random(2, 3), random(2, 3), gradients=False)
+
+
 @pytest.mark.parametrize("type", [torch.int64, torch.bool, torch.uint8])
 def test_lookups_of_integers(type):
     x = torch.tensor([[3, 0, 1, 7], [0, 1, 0, 2], [1, 5, 9, 0]]).to(type)

@@ -8,6 +8,7 @@ from poptorch_rig import Plain, check, compiled
 
 from pypoplar import CodeletRuntimeError, poptorch, resources, testing
 from pypoplar.codelet.language.codelet_file import module_of_file
+from pypoplar.poptorch.capture import CaptureError
 from pypoplar.poptorch.executor import building
 
 TYPES = [torch.float32, torch.float16]
@@ -209,3 +210,27 @@ def test_of_no_elements_there_is_no_extreme(function, type):
 def test_what_is_empty_can_be_sorted_and_have_extremes_of_others():
     functions = (lambda e: e.sort().values, lambda e: e.view(0, 3).amax(1), lambda e: e.view(0, 3).max(1).values)
     check(of_all(*functions), torch.empty(0), gradients=False)
+
+
+def test_counts_have_the_length_that_is_asked_for():
+    x, weights = torch.tensor([3, 0, 1, 3, 5]), torch.tensor([0.5, 1.0, 2.0, 4.0, 0.25])
+    several = [
+        lambda a, w: torch.bincount(a, minlength=6),
+        lambda a, w: a.bincount(minlength=6),
+        lambda a, w: torch.bincount(a, w, minlength=6),
+        lambda a, w: torch.bincount(a, a, 6),
+    ]
+    check(of_all(*several), x, weights, gradients=False)
+    with pytest.raises(CaptureError, match="Bincount `minlength` must be specified and must be a constant"):
+        check(lambda a: torch.bincount(a), x, gradients=False)
+
+
+def test_a_number_beyond_the_length_of_counts_is_refused():
+    class Counts(torch.nn.Module):
+        def forward(self, x):
+            return torch.bincount(x, minlength=3)
+
+    model = poptorch.inferenceModel(Counts())
+    assert model(torch.tensor([0, 2, 2])).tolist() == [1, 0, 2]
+    with pytest.raises(IndexError, match="3"):
+        model(torch.tensor([0, 2, 3]))

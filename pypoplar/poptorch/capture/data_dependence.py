@@ -32,6 +32,10 @@ TRUTH = "asks for the value of a mask without dimensions: take torch.where(mask,
 PLACES = "has a shape that depends on values: take torch.where(condition, a, b), or topk with a number of places"
 VALUES = "has a shape that depends on values: compute it on the host, before the model"
 COUNTS = "has a shape that depends on values: take torch.zeros(n).scatter_add(0, x, ones), or one_hot(x, n).sum(0)"
+BINS = (
+    "has a shape that depends on values. Bincount `minlength` must be specified and must be a constant. On the IPU MK2 platform "
+    "the minimum length is also the maximum length"
+)
 REPEATS = "has a shape that depends on values: give a number of repeats, or rows to take by index_select"
 CLASSES = "has a shape that depends on values: give the number of classes, num_classes"
 SLICE = "has a shape that depends on values: take index_select, or torch.where with a mask"
@@ -45,7 +49,8 @@ CALLS = {
     **dict.fromkeys(("nonzero", "argwhere", "where"), PLACES),
     **dict.fromkeys(("numpy", "__array__", "__array_wrap__"), NUMPY),
     **dict.fromkeys(("unique", "unique_consecutive", "_return_output", "unique_dim"), VALUES),
-    **dict.fromkeys(("bincount", "histc"), COUNTS),
+    "bincount": BINS,
+    "histc": COUNTS,
     "masked_select": MASK,
     "__getitem__": MASK,
     "repeat_interleave": REPEATS,
@@ -81,7 +86,7 @@ OPERATIONS = {
     "masked_select": MASK,
     "index": MASK,
     **dict.fromkeys(("_unique2", "unique_dim", "unique_consecutive"), VALUES),
-    "bincount": COUNTS,
+    "bincount": BINS,
     "repeat_interleave": REPEATS,
     "one_hot": CLASSES,
 }

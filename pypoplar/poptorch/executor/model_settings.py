@@ -136,13 +136,16 @@ class ModelSettings:
             return
         if training:
             needed, given, name = 2 * stages - 1, self.batches.accumulated, "Training.gradientAccumulation"
-            more = f", and {stages - 1} of gradients beside the last"
+            more = (
+                f" Please note that a model with {stages} pipeline stages in PopTorch will have an additional {stages - 1} stages "
+                "when training."
+            )
         else:
             needed, given, name, more = stages, self.batches.iterations, "deviceIterations", ""
         if given < needed:
             raise InvalidOption(
-                f"poptorch.PipelinedExecution: the model has {stages} stages{more}, so Options.{name} is at least {needed}, "
-                f"got {given}; poptorch.ShardedExecution takes any number"
+                f"poptorch.Options().{name} must be greater than or equal to the number of pipeline stages ({needed}) when using "
+                f"poptorch.PipelinedExecution.{more} It is {given}; poptorch.ShardedExecution takes any number"
             )
 
     def check_replicas(self, joint: JointGraph, ipus: int) -> None:

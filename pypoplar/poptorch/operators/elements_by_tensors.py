@@ -1,9 +1,9 @@
-"""Where PyTorch asks for values that no graph knows: tensors of one number as indices, and distributions that check theirs."""
+"""Where PyTorch asks for values that no graph knows: numbers in tensors as indices, counts, and distributions that check theirs."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -34,20 +34,34 @@ def _chosen(tensor: Any, index: Any) -> Any:
     return view
 
 
+def _counted(input: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
+    """``bincount``, whose length a graph knows only if it is given: as in PopTorch the least length is the largest, too."""
+    if minlength <= 0:
+        return torch.bincount(input, weights, minlength)
+    if weights is None:
+        weights = torch.ones_like(input, dtype=torch.int64)
+    elif weights.dtype is not torch.float32:
+        weights = weights.double()
+    return torch.zeros(minlength, dtype=weights.dtype).scatter_add(0, input.long(), weights)
+
+
 class _ByNumbers(TorchFunctionMode):
-    """Lets tensors be chosen from in this way.
+    """Lets tensors be chosen from, and counted, in this way.
 
     No other method takes the place of `torch.Tensor.__getitem__`: once it has been set, Python holds tensors for sequences, also
     when it is as before, and PyTorch's exporter to ONNX takes them apart.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _chosen(*args) if func is _plain else func(*args, **(kwargs or {}))
+        return FORMS.get(func, func)(*args, **(kwargs or {}))
+
+
+FORMS: dict[Any, Callable[..., torch.Tensor]] = {_plain: _chosen, torch.bincount: _counted, torch.Tensor.bincount: _counted}
 
 
 @contextlib.contextmanager
 def numbers_as_indices(module: torch.nn.Module) -> Iterator[None]:
-    """While a module is exported, tensors of one number are indices that data give."""
+    """While a module is exported, tensors of one number are indices that data give; counts have the length that is asked for."""
     modes: list[_ByNumbers] = []
 
     def begins(*_: Any) -> None:  # within the pass: a mode of export's own would come before one that is around it

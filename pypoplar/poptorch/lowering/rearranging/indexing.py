@@ -266,11 +266,27 @@ def index_put(
     ctx: EntryContext, input: Operand, indices: Indices, values: Operand, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
     tensor, given = typed(ctx, input), typed(ctx, values)
-    if len(indices) == 1 and indices[0] is not None and indices[0].type is BOOL and given.numElements() == 1:
+    if len(indices) == 1 and indices[0] is not None and indices[0].type is BOOL:
         mask = indices[0].placed()
-        mask = broadcast(mask.reshape([*mask.shape(), *[1] * (tensor.rank() - mask.rank())]), tensor.shape())
-        changed = _1 + _2 if accumulate else _2
-        return mapped(ctx, Select(changed, _1, _3), tensor, given.reshape([]), mask)
+        row = _row_of_mask(given, tensor.rank() - mask.rank(), mask.rank())
+        if row is not None:
+            mask = broadcast(mask.reshape([*mask.shape(), *[1] * (tensor.rank() - mask.rank())]), tensor.shape())
+            changed = _1 + _2 if accumulate else _2
+            value = row.reshape([]) if row.numElements() == 1 else broadcast(row, tensor.shape())
+            return mapped(ctx, Select(changed, _1, _3), tensor, value, mask)
     places = IndexedPlaces(ctx, tensor.shape(), indices)
     how = Combining.ADD if accumulate else Combining.REPLACE
     return places.of_table(put_rows(ctx, places.table(tensor), places.numbers, places.rows(given), how))
+
+
+def _row_of_mask(values: Tensor, rest: int, masked: int) -> Tensor | None:
+    """Values for what a mask picks, where each row is given the same: with dimensions of size 1 in the place of those of the mask.
+
+    None where there is a value of its own for each row: how many there are depends on data.
+    """
+    shape = values.shape()
+    if len(shape) > rest:
+        if shape[: len(shape) - rest] != [1]:
+            return None
+        shape = shape[1:]
+    return values.reshape([*[1] * masked, *[1] * (rest - len(shape)), *shape])
