@@ -12,7 +12,7 @@ PROFILE = load_profile()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
-pytest_plugins = ["pytester", "changed_option", "collecting_order"]
+pytest_plugins = ["pytester", "changed_option", "collecting_order", "slow_items"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option

@@ -1,0 +1,61 @@
+"""Which items are slow beside those that are marked so: one set of parameters of a test may be dear where others are quick.
+
+They stand in `tests/slow_items.txt`, one a line, as pytest names them. ``python tests/helpers/slow_items.py RUN.xml`` writes the
+list anew, of a run with ``-m "" --junitxml=RUN.xml``: all items that took longer than `LONGEST` times the mean of the run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+LIST = TESTS / "slow_items.txt"
+LONGEST = 8.0
+AT_ALL_TIMES = (  # what any change can break
+    *("tests/documents/", "tests/engine/test_equality.py"),
+    *("tests/test_import.py", "tests/test_rooms.py", "tests/test_tracebacks.py"),
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves items out by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark those of the list."""
+    slow = slow_items()
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker("slow")
+
+
+def slow_items() -> frozenset[str]:
+    """The names of the list."""
+    return frozenset(LIST.read_text(encoding="utf-8").splitlines())
+
+
+def items_of_run(path: Path) -> Iterator[tuple[str, float]]:
+    """The items of a run by their names, with the seconds that each took."""
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        parts = case.get("classname", "").split(".")
+        places = [Path(*parts[:end]).with_suffix(".py") for end in range(len(parts), 0, -1)]
+        there = ((place, len(parts) - number) for number, place in enumerate(places) if (TESTS.parent / place).is_file())
+        file, end = next(there, (None, 0))
+        if file is None:
+            raise ValueError(f"{path}: there is no file of {case.get('classname')}: it is a run of another project")
+        yield "::".join([file.as_posix(), *parts[end:], case.get("name", "")]), float(case.get("time", 0))
+
+
+def dear(items: Iterable[tuple[str, float]]) -> list[str]:
+    """Those that took too long for the usual run."""
+    timed = list(items)
+    mean = sum(seconds for _, seconds in timed) / len(timed)
+    return sorted(name for name, seconds in timed if seconds > LONGEST * mean and not name.startswith(AT_ALL_TIMES))
+
+
+if __name__ == "__main__":
+    found = dear(items_of_run(Path(sys.argv[1])))
+    LIST.write_text("".join(f"{name}\n" for name in found), encoding="utf-8")
+    print(len(found))
