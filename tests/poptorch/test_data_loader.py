@@ -459,3 +459,18 @@ def test_processes_that_a_program_numbers_share_a_data_set_and_no_model():
         with pytest.raises(MissingFeature, match="a model that 3 processes share is started with poprun"):
             poptorch.inferenceModel(torch.nn.ReLU(), options)
     assert sorted(row for of_process in rows for row in of_process) == list(range(60))
+
+
+def test_a_process_that_a_program_numbers_has_one_stretch_of_a_data_set():
+    found = []
+    for process in range(3):
+        options = poptorch.Options().deviceIterations(2)
+        options.Distributed.configureProcessId(process, 3)
+        loaders = [DataLoader(options, numbers(50), batch_size=4, drop_last=drop_last) for drop_last in (True, False)]
+        loaders.append(DataLoader(options, numbers(50), batch_sampler=BatchSampler(SequentialSampler(range(50)), 4, False)))
+        found.append([[row for batch in loader for row in batch[0].flatten().tolist()] for loader in loaders])
+        assert loaders[0].combinedBatchSize == 8
+        assert [len(loader) for loader in loaders[:2]] == [2, 2 if process < 2 else 3]
+    assert [one[0] for one in found] == [list(range(begin, begin + 16)) for begin in (0, 16, 32)]
+    assert [row for one in found for row in one[1]] == list(range(50))
+    assert [one[2] for one in found] == [list(range(begin, begin + 16)) for begin in (0, 16, 32)]

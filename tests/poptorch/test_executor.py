@@ -6,6 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 import torch
+import torch.utils._pytree as pytree
 from torch import nn
 
 from pypoplar import poptorch
@@ -124,9 +125,37 @@ def test_a_detached_model_attaches_with_the_next_call():
         inference.detachFromDevice()
     inference(x)
     assert inference.isAttachedToDevice()
+
+
+def test_a_destroyed_model_is_compiled_anew_by_its_next_call():
+    inference = poptorch.inferenceModel(Regression())
+    x = samples()[0]
+    wanted = inference(x)
+    with pytest.raises(poptorch.Error):
+        inference(x[:2])
     inference.destroy()
+    assert not inference.isCompiled()
     with pytest.raises(PoplarRuntimeError, match="destroyed"):
-        inference(x)
+        inference.getReport()
+    assert torch.equal(inference(x[:2]), wanted[:2])
+    inference.destroy()
+    inference.destroy()
+    assert torch.equal(inference(x), wanted)
+
+
+def test_a_destroyed_model_trains_on_as_one_that_stays():
+    results = []
+    for destroys in (False, True):
+        torch.manual_seed(3)
+        model = Regression()
+        training = poptorch.trainingModel(model, None, torch.optim.Adam(model.parameters(), lr=0.1))
+        for _ in range(3):
+            loss = training(*samples())
+            if destroys:
+                training.destroy()
+        results.append([loss, *(one.detach().clone() for one in model.parameters())])
+    for one, other in zip(*(pytree.tree_leaves(result) for result in results), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_weights_that_change_on_the_host_are_those_of_the_next_call():

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, MissingFeature, PoplarTypeError
 from pypoplar.poptorch.data.asynchronous_accessor import AsynchronousDataAccessor
-from pypoplar.poptorch.data.instance_rows import InstanceRows, InstanceSampler, RowShare, SharedShuffle
+from pypoplar.poptorch.data.instance_rows import InstanceRows, InstanceSampler, ProcessPart, ProcessSampler, RowShare, SharedShuffle
 from pypoplar.poptorch.data.rebatching import combined
 from pypoplar.poptorch.enums import DataLoaderMode
 from pypoplar.poptorch.options import Options
@@ -248,6 +248,14 @@ def _own_rows(
     if plan.batch_size is None or plan.factor is None:
         raise MissingFeature(f"{CALL}: instances of poprun share batches of a batch_size; pypoplar does not share whole ones yet")
     own, processes = options.replication_factor, options.Distributed.numProcesses
+    if options.Distributed.numbered_by_program and not isinstance(dataset, torch.utils.data.IterableDataset):
+        part = ProcessPart(options.Distributed.processId, processes, plan.factor * (1 if batch_sampler else plan.batch_size))
+        if batch_sampler is not None:
+            return dataset, ProcessSampler(batch_sampler, part, plan.drop_last), None
+        given = others.pop("sampler", None)
+        order = SharedShuffle(dataset, others.get("generator")) if given is None and shuffle else given
+        others["sampler"] = ProcessSampler(range(len(dataset)) if order is None else order, part, plan.drop_last)
+        return dataset, None, False
     replicas, first = own * processes, options.Distributed.processId * own
     if batch_sampler is not None:
         share = RowShare(1, replicas, first, own, plan.factor * processes, plan.drop_last)

@@ -7,6 +7,7 @@ would see.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -55,6 +56,35 @@ class InstanceSampler(torch.utils.data.Sampler[Any]):
 
     def __len__(self) -> int:
         return self.share.count(len(self.source))
+
+
+@frozen
+class ProcessPart:
+    """Which part of a data set is that of a process that a program numbers: one stretch, as in PopTorch."""
+
+    process: int
+    processes: int
+    whole: int  # what one of its batches takes
+
+    def bounds(self, count: int, drop_last: bool) -> tuple[int, int]:
+        """Of so many rows the first, and the one behind the last; whole batches alone, or the last process has the rest."""
+        size = self.whole * (count // (self.whole * self.processes)) if drop_last else count // self.processes
+        end = count if not drop_last and self.process == self.processes - 1 else (self.process + 1) * size
+        return self.process * size, end
+
+
+class ProcessSampler(torch.utils.data.Sampler[Any]):
+    """Indices, or batches of indices, of the part of a process."""
+
+    def __init__(self, source: Any, part: ProcessPart, drop_last: bool) -> None:
+        self.source, self.part, self.drop_last = source, part, drop_last
+
+    def __iter__(self) -> Iterator[Any]:
+        return islice(iter(self.source), *self.part.bounds(len(self.source), self.drop_last))
+
+    def __len__(self) -> int:
+        begin, end = self.part.bounds(len(self.source), self.drop_last)
+        return end - begin
 
 
 class SharedShuffle(torch.utils.data.Sampler[int]):

@@ -14,7 +14,7 @@ import torch
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, UnknownHandle
 from pypoplar.poptorch.capture.capturing import unflatten
-from pypoplar.poptorch.enums import OutputMode
+from pypoplar.poptorch.enums import MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.building import Built, build
 from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
@@ -52,7 +52,7 @@ class PoplarExecutor:
     UnsupportedOperation
         From the first call: for operations that are not there, all of them.
     PoplarRuntimeError
-        From calls of a model that was made for no device, and of one that was destroyed.
+        From calls of a model that was made for no device.
     """
 
     def __init__(
@@ -69,6 +69,8 @@ class PoplarExecutor:
             chosen.outputMode(OutputMode.All if optimizer is None else OutputMode.Final)
         if optimizer is None and chosen.Training.gradient_accumulation != 1:
             raise InvalidOption("gradientAccumulation is for training models; an inference model takes deviceIterations")
+        if optimizer is not None:
+            _average_as_they_come(chosen, optimizer)
         chosen._freeze()
         self._user_model, self._options, self._optimizer = model, chosen, optimizer
         self._module = copy.copy(model)  # `train()` and `eval()` of the user's module do not reach it later
@@ -76,7 +78,7 @@ class PoplarExecutor:
         self._built: Built | None = None
         self._given: CallArguments | None = None  # what it was compiled for
         self._state: ModuleState | None = None
-        self._attached = self._destroyed = False
+        self._attached = False
         self._seconds = 0.0
         self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there; empty: any
         self._before: dict[str, torch.Tensor] = {}  # the same when the call began that runs, or the last one
@@ -194,20 +196,11 @@ class PoplarExecutor:
             For operations that are not there.
         ControlProgramError
             Where data decide what it costs, and nobody has said which.
-        PoplarRuntimeError
-            If the model was destroyed.
         """
-        self._require_model()
         args, kwargs = in_order(self._module, args, kwargs, devices=("cpu", "meta"))
         return predicted(self._module, args, kwargs, self._settings, self._optimizer, sample, assumptions)
 
-    def _require_model(self) -> None:
-        """`PoplarRuntimeError` if the model was destroyed."""
-        if self._destroyed:
-            raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
-
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], saved: KeptModel | None) -> None:
-        self._require_model()
         for watcher in watchers():
             watcher.calls(self, args, kwargs)
         start = time.perf_counter()
@@ -365,9 +358,8 @@ class PoplarExecutor:
         self._on_device = {}
 
     def destroy(self) -> None:
-        """Let go of the executable and the device. The module stays; this model cannot be called any more."""
+        """Let go of the executable and the device. The module stays, and the next call compiles anew, for other arguments too."""
         self._let_go()
-        self._destroyed = True
 
     # what calls cost and what they made inside
 
@@ -583,3 +575,11 @@ def _word(seed: int) -> int:
     """A seed of 64 bits as one of 32: itself where it fits, and others apart from it."""
     low, high = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
     return (low ^ high * MIXING) & 0xFFFFFFFF
+
+
+def _average_as_they_come(options: Options, optimizer: torch.optim.Optimizer) -> None:
+    """As PopTorch: gradients that are accumulated in halves are averaged as they come, so that their sum is not too large."""
+    halves = getattr(optimizer, "accum_type", None) is torch.float16 and not getattr(optimizer, "use_combined_accum", False)
+    training = options.Training
+    if halves and training.accumulation_and_replication_reduction_type is ReductionType.Mean:
+        training.setMeanAccumulationAndReplicationReductionStrategy(MeanReductionStrategy.Running)

@@ -166,8 +166,15 @@ def dynamic_update(input: torch.Tensor, src: torch.Tensor, dim: int, start: torc
     dim = _check(call, input, dim, start, size)
     check_tensor(call, "src", src)
     if src.dtype is not input.dtype:
-        raise PoplarTypeError(f"poptorch.{call}: input and src have one type, got {input.dtype} and {src.dtype}")
+        raise PoplarTypeError(
+            f"poptorch.{call}: input and src tensor must have same dtype. ({_on_device(input.dtype)} vs {_on_device(src.dtype)})"
+        )
     wanted = [*input.shape[:dim], size, *input.shape[dim + 1 :]]
     if list(src.shape) != wanted:
         raise TensorShapeError(f"poptorch.{call}: src has shape {wanted}, got {list(src.shape)}")
     return _dynamic_update(input, src, dim, start, 1)
+
+
+def _on_device(dtype: torch.dtype) -> torch.dtype:
+    """The type that the device has for one of the host."""
+    return {torch.int64: torch.int32, torch.float64: torch.float32}.get(dtype, dtype)

@@ -84,6 +84,11 @@ class DistributedOptions(OptionValues):
         self._spread, self._chosen = False, True
         return self._keep(num_distributed_processes=number, distributed_process_id=which)
 
+    @property
+    def numbered_by_program(self) -> bool:
+        """Whether `configureProcessId` said which process this is."""
+        return self._chosen
+
     def check_model(self) -> None:
         """Check that a model can be made: with others by poprun alone, or `MissingFeature`."""
         if self.num_distributed_processes > 1 and not self._spread:
