@@ -250,8 +250,8 @@ class Device:
         return self._target.type is not TargetType.CPU
 
     def hasGateway(self) -> bool:
-        """Whether remote buffers lie in a gateway's memory: always False, they lie in the host's."""
-        return False
+        """Whether remote buffers lie in a gateway's memory, that of the IPU's machine: True except for a CPU device."""
+        return self.supportsRemoteBuffers()
 
     def reset(self) -> None:
         """Nothing is left over to reset: an Engine has its memory of its own."""

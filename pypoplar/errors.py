@@ -137,7 +137,7 @@ class StreamConnectionError(PoplarError, ValueError):
 
 
 class StreamMemoryAllocationError(PoplarError, MemoryError):
-    """A stream or remote transfer over its size limit."""
+    """A stream or remote transfer over its size limit, or remote buffers over the memory of their machine."""
 
 
 class FileLoadError(PoplarError, OSError):

@@ -144,6 +144,12 @@ PARAMETERS: tuple[Parameter, ...] = (
               "from an IPU to the gateway of its machine, both ways together", 1),
     Parameter("gateway_link_bytes_per_second", "", 25e9, 25e9, 25e9, "B/s", "I I D",
               "a link between the gateways of two domains, 100 Gb/s each way, both ways together", 1),
+    Parameter("machine_host_bytes_per_second", "", 12.5e9, 12.5e9, 12.5e9, "B/s", "I I D",
+              "the link of a machine of four IPUs to the host, 100 Gb/s, each way, where a target has several IPUs or replicas", 1),
+    Parameter("streaming_memory_bytes_per_second", "", 20e9, 20e9, 20e9, "B/s", "I",
+              "streaming memory of a machine, which its IPUs share", 1),
+    Parameter("streaming_memory_bytes", "", 256 * 10**9, 256 * 10**9, 256 * 10**9, "B", "I D D",
+              "streaming memory of a machine, for remote buffers", 0),
     # 8 GB/s: the vendor's own model, on both chips (the published profiles of its matrix-vector tutorial); 32 GB/s: the data sheet
     Parameter("host_write_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "host to tiles", 1,
               hardware=Measured(8e9, 20.2e9, 32e9, "D M D", MATRIX_VECTOR)),

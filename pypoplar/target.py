@@ -151,6 +151,9 @@ def check_timing(name: object) -> str:
     raise InvalidOption(f"no timing is called {name!r}: the timings are {', '.join(TIMINGS)}{nearest(name, TIMINGS)}")
 
 
+LINK_CONFIGURATIONS = ("default", "slidingWindow")
+"""Values of the target option ``ipuLinkConfiguration``: how IPUs address each other; ways and times are the same."""
+
 TARGET_OPTIONS = (
     *("gatewayMode", "instanceSize", "ipuLinkConfiguration", "ipuLinkDomainSize", "ipuLinkTopology"),
     "syncConfiguration",
@@ -167,6 +170,12 @@ def _size_of_domain(value: object) -> int:
     return int(str(value))
 
 
+def _size_of_instance(value: object) -> int:
+    if not str(value).isdecimal() or int(str(value)) == 0:
+        raise InvalidOption(f"instanceSize is the number of IPUs of a process, at least 1, got {value!r}")
+    return int(str(value))
+
+
 def _switch(value: object) -> bool:
     if value not in ("true", "false", True, False):
         raise InvalidOption(f"gatewayMode is 'true' or 'false', got {value!r}")
@@ -178,6 +187,8 @@ READ_OPTIONS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ipuLinkTopology": ("ipu_link_topology", str),
     "ipuLinkDomainSize": ("ipu_link_domain_size", _size_of_domain),
     "gatewayMode": ("gateway_mode", _switch),
+    "ipuLinkConfiguration": ("ipu_link_configuration", str),
+    "instanceSize": ("instance_size", _size_of_instance),
 }
 """Of options of `Target.createIPUTarget` the attribute that each sets, and how its text is read."""
 
@@ -249,6 +260,8 @@ class Target(ShownInNotebooks):
     ipu_link_topology: str
     ipu_link_domain_size: int
     gateway_mode: bool
+    ipu_link_configuration: str
+    instance_size: int
     instruction_bytes: int
     interleaved_memory_element_index: int
     compile_ipu_code: bool
@@ -273,6 +286,9 @@ class Target(ShownInNotebooks):
     gateway_link_bytes_per_second: float
     host_write_bytes_per_second: float
     host_read_bytes_per_second: float
+    machine_host_bytes_per_second: float
+    streaming_memory_bytes_per_second: float
+    streaming_memory_bytes: int
     host_sync_seconds: float
 
     def __attrs_post_init__(self) -> None:
@@ -295,6 +311,12 @@ class Target(ShownInNotebooks):
             why = f"gateways join machines of {IPUS_OF_MACHINE} IPUs" if self.gateway_mode else "gatewayMode is off"
             told = f"of {self.num_ipus} IPUs ipuLinkDomainSize joins {size} by IPU-Links, and {why}"
             raise InvalidOption(f"IPU {size} cannot be reached from IPU 0: {told}")
+        if self.ipu_link_configuration not in LINK_CONFIGURATIONS:
+            known = " or ".join(map(repr, LINK_CONFIGURATIONS))
+            near = nearest(str(self.ipu_link_configuration), LINK_CONFIGURATIONS)
+            raise InvalidOption(f"ipuLinkConfiguration is {known}, got {self.ipu_link_configuration!r}{near}")
+        if 0 < check_count("instanceSize", self.instance_size, 0) < self.num_ipus:
+            raise InvalidOption(f"a process has {self.instance_size} IPUs by instanceSize, got a target of {self.num_ipus}")
 
     # How to make one
 
@@ -332,6 +354,8 @@ class Target(ShownInNotebooks):
             "ipu_link_topology": LINK_TOPOLOGIES[0],
             "ipu_link_domain_size": MOST_OF_DOMAIN,
             "gateway_mode": True,
+            "ipu_link_configuration": LINK_CONFIGURATIONS[0],
+            "instance_size": 0,
             **preset.values(check_timing(timing)),
             **changes,
         }
@@ -352,7 +376,8 @@ class Target(ShownInNotebooks):
             ``"intraReplicaAndAll"``, none for ``"ipuAndAll"``. ``ipuLinkTopology`` is ``"mesh"``, as at first, or ``"torus"``,
             whose ends are joined; ``ipuLinkDomainSize`` says how many IPUs are joined by IPU-Links, at most 64, as at first, and
             ``gatewayMode``, ``"true"`` at first or ``"false"``, whether gateways lead from one such domain to another.
-            ``ipuLinkConfiguration`` and ``instanceSize`` change nothing here.
+            ``ipuLinkConfiguration`` is ``"default"``, as at first, or ``"slidingWindow"``: a program runs on devices of its own
+            only, and takes as long on either. ``instanceSize`` is the number of IPUs of a process, of which a target has no more.
         timing:
             "model" or "hardware" (ours), see `IPUModel`.
 
@@ -677,6 +702,14 @@ class Target(ShownInNotebooks):
         """Whether gateways lead from one domain of IPU-Links to another."""
         return self.gateway_mode
 
+    def getIpuLinkConfiguration(self) -> str:
+        """How IPUs address each other, "default" or "slidingWindow"; ways and times are the same."""
+        return self.ipu_link_configuration
+
+    def getInstanceSize(self) -> int:
+        """The most IPUs that a target of this process may have: those of the option ``instanceSize``, else its own (ours)."""
+        return self.instance_size or self.num_ipus
+
     @property
     def host_sync_joins_ipus(self) -> bool:
         """Whether all IPUs wait for each other when one exchanges with the host."""
@@ -981,5 +1014,7 @@ Target.__doc__ = told_figures(
         "ipu_link_topology": 'How IPU-Links join the IPUs of a domain: "mesh", a ladder, or "torus", whose ends are joined.',
         "ipu_link_domain_size": "The number of IPUs that IPU-Links join.",
         "gateway_mode": "Whether gateways lead from one domain of IPU-Links to another.",
+        "ipu_link_configuration": 'How IPUs address each other, "default" or "slidingWindow"; ways and times are the same.',
+        "instance_size": "The number of IPUs of a process, 0 for as many as the target has.",
     },
 )

@@ -181,7 +181,7 @@ def test_devices_say_what_they_are():
         device.getAttribute("numIpus")
     assert device.supportsRemoteBuffers()
     assert not Device.createCPUDevice().supportsRemoteBuffers()
-    assert not device.hasGateway()
+    assert device.hasGateway()
     assert device.getDriverIDs() == [0]
     device.reset()
 

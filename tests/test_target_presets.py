@@ -31,6 +31,8 @@ def test_every_parameter_is_an_attribute_of_target_and_every_figure_has_a_mark()
         "ipu_link_topology",
         "ipu_link_domain_size",
         "gateway_mode",
+        "ipu_link_configuration",
+        "instance_size",
         "relative_sync_delay",
         "global_exchange_constraints",
     }

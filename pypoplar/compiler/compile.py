@@ -340,7 +340,7 @@ def _flatten(placed: _Placed, flattening: Flattening) -> Executable:
         streams=tuple(flattening.streams),
         writes=writes,
         reads=reads,
-        remotes=_remotes(host),
+        remotes=_remotes(flattening),
         memory=placed.memory,
         lives=make_lives(checked.liveness, programs.marks, placed.homes),
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
@@ -385,7 +385,9 @@ def _image(placed: _Placed) -> Image:
     return make_image(checked.frozen, placed.homes, placed.state, checked.vertices)
 
 
-def _remotes(host: HostConnections) -> tuple[RemotePlan, ...]:
+def _remotes(flattening: Flattening) -> tuple[RemotePlan, ...]:
+    host = flattening.host
+    flattening.remotes.check_capacity(flattening.target, flattening.replicas, host.remote_buffers.values())
     return tuple(
         RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
         for name, buffer in host.remote_buffers.items()

@@ -1003,6 +1003,11 @@ def _check_device(executable: Executable, device: object, here: int) -> None:
             f"the device has {target.timing} timing, but the program was compiled for {compiled.timing} timing; "
             f"compile for this device, or make one with timing={compiled.timing!r}"
         )
+    links = target.getIpuLinkConfiguration(), compiled.getIpuLinkConfiguration()
+    if links[0] != links[1]:
+        raise ApplicationRuntimeError(
+            f"the device has ipuLinkConfiguration {links[0]!r}, but the program was compiled for {links[1]!r}"
+        )
     ipus = executable.replicas * compiled.getNumIPUs()
     fitting = (ipus, here * compiled.getNumIPUs())  # all of them, or those of this process
     if target.getNumIPUs() not in fitting or target.getTilesPerIPU() != compiled.getTilesPerIPU():

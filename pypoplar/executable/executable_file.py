@@ -31,7 +31,7 @@ from pypoplar.files import written_whole
 from pypoplar.interface.saved_layout import saved_layout
 
 FORMAT = "pypoplar executable"
-VERSION = 17
+VERSION = 18
 TREE = "executable.json"
 COMPRESSION = 1
 

@@ -38,6 +38,7 @@ class StaticStep:
     host_ipus: tuple[int, ...] = ()  # of several IPUs, those from or to which a stream moves something
     joins_ipus: bool = False  # whether all IPUs wait for each other before it
     streams: tuple[str, ...] = ()  # that move something in it
+    host_limit: str = ""  # what a transfer from or to the outside waits for, in words, where there are several links
 
     @property
     def moving_cycles(self) -> Int64s:

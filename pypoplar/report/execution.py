@@ -140,7 +140,7 @@ class Step:
         Contiguous pieces that each tile sends or receives, of the direction with more; a tile takes at least three cycles for each.
         Empty where they are not known.
     host_bytes:
-        Bytes from or to the host.
+        Bytes from or to the host, or remote buffers.
     flops:
         Floating-point operations, with the engine option ``profiler.includeFlopEstimates``.
     memory_bytes:
@@ -151,6 +151,8 @@ class Step:
         IPUs of the target.
     cycles_by_ipu:
         Of several IPUs, what each spends in it, [phases, IPUs]: the phases of the step, and last the waiting for other IPUs before.
+    host_limit:
+        The link or memory for which a transfer from or to the outside waits, in words, where there are several.
     """
 
     name: str
@@ -177,6 +179,7 @@ class Step:
     program: Program | None = None
     num_ipus: int = 1
     cycles_by_ipu: Int64s = field(factory=no_tiles)
+    host_limit: str = ""
 
     if not TYPE_CHECKING:
         __getattr__ = missing

@@ -394,6 +394,8 @@ class _Drawing:
             description["pieces at the busiest port"] = step.most_pieces // times
         if step.host_bytes:
             description["host bytes"] = step.host_bytes // times
+            if step.host_limit:
+                description["limited by"] = step.host_limit
         if step.activeTiles:
             description |= {"active tiles": step.activeTiles, "tile balance": round(step.tileBalance, 4)}
         if step.flops:

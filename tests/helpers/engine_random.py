@@ -531,7 +531,9 @@ class RandomProgram:
         self.names += 1
         place = self._place()
         name, type, count = f"rows{self.names}", place.elementType(), place.numElements()
-        if count == 0:
+        per_ipu = self.graph.getTarget().getTilesPerIPU()
+        ipus = {tile // per_ipu for tile, pieces in enumerate(self.graph.getTileMapping(place)) if pieces}
+        if count == 0 or len(ipus) > 1:  # a buffer is of one IPU
             return Sequence()
         self.rows.append((name, type.dtype, count))
         buffer = self.graph.addRemoteBuffer(name, type, count, 2)

@@ -295,6 +295,9 @@ def full_lines() -> LineProfile:
     return LineProfile(True, (multiply, zero), groups, (SlowestVertex("multiply", "Multiply<float>", 2, 400, sizes),))
 
 
+HOST_LIMIT = "the host link of machine 0"
+
+
 def full_report(name: str = "engine") -> Report:
     """A report with rows in every table of a profile file: 4 tiles, 3 steps, 2 runs and the rest of them."""
     tiles = 4
@@ -335,7 +338,13 @@ def full_report(name: str = "engine") -> Report:
         return (
             Step(**common[0], depth=1, sync_cycles=20 * times, **exchanged, **sent),
             Step(**common[1], depth=1, sync_cycles=20 * times, **computed, flops=1000 * times, memory_bytes=4000 * times),
-            Step(**common[2], sync_cycles=50 * times, host_exchange_cycles=5000 * times, host_bytes=256 * times),
+            Step(
+                **common[2],
+                sync_cycles=50 * times,
+                host_exchange_cycles=5000 * times,
+                host_bytes=256 * times,
+                host_limit=HOST_LIMIT,
+            ),
         )
 
     nothing = np.zeros(1, np.int64)

@@ -6,7 +6,6 @@ Cycles of compute are not here: they come from the code as it runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
@@ -286,17 +285,3 @@ def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Int64s:
     cycles: Int64s = np.bincount(tile, weights=-(-size // rate), minlength=tiles).astype(np.int64)
     cycles[cycles > 0] += PRICES.copy_slots * target.getNumWorkerContexts()
     return cycles
-
-
-def transfer_cycles(target: Target, sizes: Sequence[int], *, to_device: bool) -> int:
-    """Cycles of stream copies that move these bytes together: over the host link, with one host sync; nothing if there are none.
-
-    Rounding adds nothing to what they take one by one.
-    """
-    return min(_host_cycles(target, sum(sizes), to_device), sum(_host_cycles(target, size, to_device) for size in sizes))
-
-
-def _host_cycles(target: Target, bytes: int, to_device: bool) -> int:
-    rate = target.host_write_bytes_per_second if to_device else target.host_read_bytes_per_second
-    seconds = bytes / rate + target.host_sync_seconds if bytes else 0.0
-    return round(seconds * target.getTileClockFrequency())

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from pypoplar.compiler.exchange.exchange_costs import rearrange_cycles, sync_cycles, transfer_cycles
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.compiler.exchange.exchange_costs import rearrange_cycles, sync_cycles
+from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.merged_copies import MergedCopies
+from pypoplar.compiler.exchange.outside_transfers import OutsideLinks, outside_transfer
 from pypoplar.compiler.exchange.stream_order import StreamExchange, price_stream, stream_exchange
 from pypoplar.compiler.flattening.flatten_compute import moving_step
 from pypoplar.compiler.flattening.flattening_state import HANDLE_STEP, Flattening
@@ -64,8 +67,10 @@ def _exchange(flattening: Flattening, copy: Copy, copies: MergedCopies) -> int:
 def _host_step(flattening: Flattening, copies: Sequence[Copy], names: Sequence[str], *, inward: bool) -> int:
     """The step of transfers that share a host sync: over the host's link, and between streams' orders and tensors' places."""
     tensors = [tensor for copy in copies if isinstance(tensor := copy.destination if inward else copy.source, Tensor)]
-    sizes = [tensor.numElements() * tensor.elementType().size for tensor in tensors]
-    cycles, size = transfer_cycles(flattening.target, sizes, to_device=inward), sum(sizes)
+    bytes = np.array([_bytes_by_ipu(flattening, tensor) for tensor in tensors])
+    remote = any(isinstance(end, RemoteBuffer) for copy in copies for end in (copy.source, copy.destination))
+    transfer = outside_transfer(OutsideLinks(flattening.target, flattening.replicas, inward, remote), bytes)
+    cycles, size = transfer.cycles, int(bytes.sum())
     ordered = [number for number, copy in enumerate(copies) if not copy.optimise_memory]
     views = [tensors[number].runs() for number in ordered]
     order = stream_exchange(flattening.graph.tiles, flattening.homes, views, inward=inward)
@@ -82,9 +87,19 @@ def _host_step(flattening: Flattening, copies: Sequence[Copy], names: Sequence[s
         )
     streams = tuple(end.handle() for copy in copies for end in (copy.source, copy.destination) if isinstance(end, DataStream))
     joins = flattening.target.host_sync_joins_ipus
-    step = evolve(step, host_ipus=flattening.ipus_of(tensors), joins_ipus=joins, streams=streams)
+    ipus = tuple(np.flatnonzero(bytes.any(0)).tolist()) if flattening.target.getNumIPUs() > 1 else ()
+    step = evolve(step, host_ipus=ipus, joins_ipus=joins, streams=streams, host_limit=transfer.limit)
     several = f" in {len(copies):,} copies" if len(copies) > 1 else ""
     return flattening.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}{several}")
+
+
+def _bytes_by_ipu(flattening: Flattening, tensor: Tensor) -> Int64s:
+    """int64 [IPUs]: what each has of a tensor."""
+    ipus = flattening.target.getNumIPUs()
+    if ipus == 1:
+        return np.array([tensor.numElements() * tensor.elementType().size])
+    pieces = host_pieces(flattening.homes, tensor.runs())
+    return np.bincount(pieces.tile // flattening.target.getTilesPerIPU(), pieces.bytes, ipus).astype(np.int64)
 
 
 def _rearrangement(flattening: Flattening, order: StreamExchange, names: Sequence[str]) -> int:
@@ -135,6 +150,7 @@ def _serve_callback(flattening: Flattening, stream: int) -> None:
 
 
 def _copy_remote(flattening: Flattening, copy: Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
+    flattening.remotes.use(copy, buffer, np.flatnonzero(_bytes_by_ipu(flattening, tensor)).tolist())
     offsets = NOTHING if copy.offset is None else flattening.fetch(copy.offset)
     step = _host_step(flattening, [copy], [copy.name or buffer.handle()], inward=inward)
     stream = flattening.internal_stream(tensor.elementType(), tensor.numElements())

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.copy_runs import CopyKind
 from pypoplar.compiler.exchange.host_copies import host_pieces
@@ -19,6 +18,7 @@ from pypoplar.compiler.flattening.move_tables import CountedMoves, MoveLists
 from pypoplar.compiler.flattening.occurrence import Occurrence, refusal
 from pypoplar.compiler.flattening.places import Places, TilePlaces
 from pypoplar.compiler.flattening.planned_copies import PlannedCopies, PlannedCopy
+from pypoplar.compiler.flattening.remote_places import RemotePlaces
 from pypoplar.compiler.flattening.tree_builder import TreeBuilder
 from pypoplar.errors import ControlProgramError
 from pypoplar.executable.exchange_account import Exchange, ExchangeShare, NamedExchange, joined_by_pairs
@@ -90,6 +90,7 @@ class Flattening:
     _step_of: dict[MergedCopies, int] = field(factory=dict)  # of those that are flattened
     _stream_numbers: dict[str, int] = field(factory=dict)
     _remote_numbers: dict[str, int] = field(init=False)
+    remotes: RemotePlaces = field(factory=RemotePlaces)
 
     @property
     def moves(self) -> MoveLists:
@@ -252,13 +253,6 @@ class Flattening:
         if not self.host.has(link):
             raise self.refusal(f"uses {link!r} of another graph: an Engine's programs are of its own graph")
         return link.handle()
-
-    def ipus_of(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
-        """The IPUs on which tensors lie, where there are several."""
-        if self.target.getNumIPUs() == 1:
-            return ()
-        tiles = [host_pieces(self.homes, tensor.runs()).tile for tensor in tensors]
-        return tuple(distinct(np.concatenate(tiles) // self.target.getTilesPerIPU()).tolist())
 
     def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
         if isinstance(self.moves, CountedMoves):

@@ -413,6 +413,7 @@ class ProfileReader:
 
     def _described(self) -> dict[int, dict[str, Any]]:
         """What is the same of a step in all runs, by its number."""
+        limits = dict(self.rows("host_limit", step=COUNT, name=TEXT))
         steps: dict[int, dict[str, Any]] = {}
         rows = self.rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
         for number, name, type, depth, ipus, program in rows:
@@ -422,6 +423,8 @@ class ProfileReader:
                 raise FileLoadError(f"step.program is {program}: program has no such row")
             leaf = None if program is None else self._programs[program]
             steps[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
+            steps[number]["host_limit"] = limits.pop(number, "")
+        claim(not limits, f"host_limit.step is {min(limits, default=0)}: step has no such row")
         return steps
 
     def _tile_profiles(self) -> TileProfiles:

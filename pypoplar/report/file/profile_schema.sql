@@ -217,6 +217,11 @@ CREATE TABLE step (  -- The static steps that ran.
     program INTEGER REFERENCES program  -- the leaf of the tree that it is, NULL if not known
 );
 
+CREATE TABLE host_limit (  -- What transfers from and to the outside wait for, where there are several links.
+    step INTEGER PRIMARY KEY REFERENCES step,  -- the step
+    name TEXT NOT NULL  -- of the link or memory, such as "the host link of machine 0"
+);
+
 CREATE TABLE slowest_vertex (  -- Vertices of the tile that a compute step waits for, in all runs together: a row for each vector and list.
     step INTEGER NOT NULL REFERENCES step,  -- the step
     vertex_type TEXT NOT NULL,  -- name of the vertex type

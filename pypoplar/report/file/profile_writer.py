@@ -137,6 +137,8 @@ class ProfileWriter:
         known = [name for name in COSTS if name != "copy_cycles" or execution.copies_known]
         self._rows("run_step", [self._step(run, step, described, known) for run, step in together])
         self._rows("step", sorted(described.values()))
+        limits = {step.number: step.host_limit for _, step in together if step.host_limit}
+        self._rows("host_limit", sorted(limits.items()))
         self._rows("recorded_execution", self._recorded(trace.tiles))
         self._rows("tile_profile", enumerate(self._profiles.columns))
         for number, run in enumerate(execution.runs):

@@ -153,6 +153,9 @@ def host_bound(report: Report) -> Insight | None:
         text += f" {syncs.cycles / execution.stepCycles:.1%} of the total;"
         text += f" the rest, {1 - syncs.cycles / cycles:.1%} of them, for bytes."
         advice = f"{FEWER_BYTES}. K{KEEP[1:]}" if 2 * syncs.cycles <= cycles else f"{FEWER_COPIES}, {KEEP}"
+    longest = max(execution.steps, key=lambda step: step.host_exchange_cycles)
+    if longest.host_limit:
+        text += f" The longest, {longest.name!r}, is limited by {longest.host_limit}."
     title = "Bound by the host" if share >= NOTED else "Exchange with the host"
     return Insight("host_bound", weigh(share), title, text, advice, "trace", share)
 

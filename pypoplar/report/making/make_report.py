@@ -340,6 +340,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
         pieces_by_tile=arrays.multiplied(static_step.exchange_pieces, times) if exchange is not None else nothing,
         host_bytes=static_step.host_bytes * times,
+        host_limit=static_step.host_limit,
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
         program=program,

@@ -68,6 +68,7 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["set_made_at"] = [
         short_place(step.program.computeset.made_at) if step.program and step.program.computeset else "" for step in steps
     ]
+    table["host_limit"] = [step.host_limit for step in steps]
     table["sent_bytes"] = [int(step.bytesSentByTile.sum()) for step in steps]
     table["most_pieces"] = [step.most_pieces for step in steps]
     table["mean_compute"] = [mean_cycles(step.cyclesByTile) for step in steps]

@@ -139,6 +139,7 @@ def _step(step: Step, slowest: SlowestTiles, *, copies_known: bool, with_flops: 
         "bytes_received": int(step.bytesReceivedByTile.sum()),
         "most_pieces": step.most_pieces,
         "host_bytes": step.host_bytes,
+        "host_limit": step.host_limit or None,
         "flops": step.flops if with_flops else None,
         "memory_bytes": step.memory_bytes if with_flops else None,
     }

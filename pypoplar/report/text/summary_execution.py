@@ -241,7 +241,8 @@ def step_lines(step: Step, tiles: StepTiles, indent: str) -> list[str]:
         pieces = "" if step.most_pieces is None else f", at most {counted(step.most_pieces, 'piece')} at a tile's port"
         lines.append(f"  Exchange: {sent:,} B sent, {received:,} B received{pieces}")
     if step.host_bytes:
-        lines.append(f"  Host: {step.host_bytes:,} B")
+        limit = f", limited by {step.host_limit}" if step.host_limit else ""
+        lines.append(f"  Host: {step.host_bytes:,} B{limit}")
     if step.flops:
         lines.append(f"  FLOPs: {step.flops:,}")
     return [f"{indent}{line}" for line in lines]

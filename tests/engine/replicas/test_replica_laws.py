@@ -12,7 +12,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from law_examples import examples
 
-from pypoplar import AtomicStoreError, Engine, PoplarError, compileGraph
+from pypoplar import AtomicStoreError, Device, Engine, PoplarError, compileGraph
 from pypoplar.engine import division
 from pypoplar.program import Repeat
 
@@ -20,9 +20,14 @@ SEEDS = st.integers(0, 2**32 - 1)
 WAYS = (("interpret", 1), ("native", 1), ("native", 2))
 
 
+WIDE = {"machine_host_bytes_per_second": 1e18, "streaming_memory_bytes_per_second": 1e18}
+"""What replicas of a machine share is no limit here."""
+
+
 def built(seed, tiles, codelets, steps, replicas):
     """A random program for so many replicas; the same one whatever their number, with values that the host writes to each."""
-    made = RandomProgram(random.Random(seed), tiny(tiles, ipus=replicas), codelets, steps, replicas=replicas)
+    device = Device.createSimulatorDevice(tiny(tiles, ipus=replicas).getTarget().evolve(**WIDE))
+    made = RandomProgram(random.Random(seed), device, codelets, steps, replicas=replicas)
     for name in made.handles[:6]:
         tensor = made.variables[name]
         made.graph.createHostWrite(name, made.graph.getNonReplicatedTensor(tensor) if replicas > 1 else tensor)

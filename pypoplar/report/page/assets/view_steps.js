@@ -62,6 +62,7 @@ if (page.data.kind === "report") {
           (path.length ? path : [step.type]).map((one) => page.element("li", {}, one)),
         ),
         step.made_at ? page.element("p", {}, madeAt(step)) : "",
+        step.host_limit ? page.element("p", {}, `The transfer of ${page.format(step.host_bytes)} B is limited by ${step.host_limit}`) : "",
         page.partsBar(`${page.format(step.executions)} ${step.executions === 1 ? "execution" : "executions"}`, parts),
         page.element("ul", { class: "links" }, links(step).map((one) => page.element("li", {}, one))),
         page.element("ul", {}, busiest(step).map((one) => page.element("li", {}, one))),
