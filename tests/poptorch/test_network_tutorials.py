@@ -7,7 +7,7 @@ import torch
 from tutorial_modules import printed, tutorial_module, tutorial_pages
 
 PAGES = tutorial_pages()
-NAMES = ("poptorch_lstm", "poptorch_bert", "poptorch_replicas", "poptorch_instances", "poptorch_predict")
+NAMES = ("poptorch_lstm", "poptorch_bert", "poptorch_replicas", "poptorch_instances", "poptorch_pipeline", "poptorch_predict")
 RUNS = [(name, number) for name in NAMES for number in range(len(PAGES.record(name).runs))]
 
 
