@@ -22,7 +22,7 @@ def page() -> str:
 
     from pypoplar.onnx import families  # noqa: F401 (the table's entries)
     from pypoplar.onnx.operator_table import all_operators
-    from pypoplar.onnx.planned_loops import CONTROL
+    from pypoplar.onnx.planned_loops import LOOPS
     from pypoplar.onnx.sequences import SEQUENCE_OPERATORS
 
     rows: dict[str, dict[str, list[tuple[int, str]]]] = defaultdict(lambda: defaultdict(list))
@@ -30,8 +30,9 @@ def page() -> str:
         if one.domain != INNER:
             note = " ".join((inspect.getdoc(one.entry) or "").split("\n\n")[0].split())
             rows[one.domain][one.name].append((one.since, note))
-    for name in CONTROL:
-        rows[""][name].append((1, "The branch that is taken, or as many rounds as are known."))
+    rows[""]["If"].append((1, "The branch that is taken; where data decide, the device runs one of both."))
+    for name in LOOPS:
+        rows[""][name].append((1, "As many rounds as are known."))
     for name in SEQUENCE_OPERATORS:
         rows[""][name].append((11, "While the graph is planned: the device sees the tensors."))
     rows["ai.onnx.preview.training"]["Gradient"].append((1, "Of the nodes before it."))

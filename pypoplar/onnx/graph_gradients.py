@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from pypoplar.onnx.model_problems import ModelError
 from pypoplar.onnx.node_call import NodeCall
-from pypoplar.onnx.plan_steps import GraphValue, PlannedNode
+from pypoplar.onnx.plan_steps import GraphValue, PlannedChoice, PlannedNode, PlannedStep
 from pypoplar.onnx.planned_module import NodeModule
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def gradient_results(
         raise ModelError(f"{label}: it names {len(bound)} tensors and is given {len(given)}")
     inner = [_found(scope, name, label) for name in bound]
     result = _found(scope, names["y"].decode(), label)
-    steps, more = _between(planner.steps, inner, result)
+    steps, more = _between(planner.steps, inner, result, label)
     count = len(names["xs"])
     graph = _differentiated(steps, [*inner, *more], result, count, label)
 
@@ -62,7 +62,7 @@ def _found(scope: GraphScope, name: str, label: str) -> GraphValue:
 
 
 def _between(
-    steps: Sequence[PlannedNode], bound: Sequence[GraphValue], result: GraphValue
+    steps: Sequence[PlannedStep], bound: Sequence[GraphValue], result: GraphValue, label: str
 ) -> tuple[list[PlannedNode], list[GraphValue]]:
     """The steps from bound values to a result, and further values that they take."""
     producers = {id(value): step for step in steps for value in step.results if value is not None}
@@ -78,9 +78,11 @@ def _between(
         if step is None:
             more[id(value)] = value
         elif id(step) not in needed:
+            if isinstance(step, PlannedChoice):
+                raise ModelError(f"{label}: there is no gradient of an If whose branch data choose ({step.label})")
             needed.add(id(step))
             pending += [one for one in step.operands if one is not None]
-    return [step for step in steps if id(step) in needed], list(more.values())
+    return [step for step in steps if isinstance(step, PlannedNode) and id(step) in needed], list(more.values())
 
 
 def _differentiated(steps: Sequence[PlannedNode], inputs: Sequence[GraphValue], result: GraphValue, count: int, label: str) -> Any:

@@ -18,10 +18,12 @@ from pypoplar.onnx.node_call import Expand, NeedsValue, NodeCall
 from pypoplar.onnx.onnx_types import DEVICE_TYPES, TORCH_TYPES, type_problem
 from pypoplar.onnx.operand_checks import check_operands
 from pypoplar.onnx.operator_table import ALL, Operator, find_operator, plain_domain
-from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedNode
-from pypoplar.onnx.planned_loops import CONTROL
+from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedBranch, PlannedNode, PlannedStep
+from pypoplar.onnx.planned_choices import choice
+from pypoplar.onnx.planned_loops import LOOPS
 from pypoplar.onnx.sequences import SEQUENCE_OPERATORS, ValueSequence, sequence_results
 
+CONTROL = {"If": choice, **LOOPS}
 TRAINING = "ai.onnx.preview.training"
 INNER = "pypoplar"  # the domain of what plans consist of beside the model's own nodes
 DEEPEST = 40  # calls of functions within each other
@@ -76,7 +78,7 @@ class Planner:
         """`given` has a tensor for each input: of the device "meta", or with elements where the model is compiled for these."""
         self.source, self.precision, self.folder = source, source.precision, source.folder
         self.given, self.trained = given, set(trained)
-        self.steps: list[PlannedNode] = []
+        self.steps: list[PlannedStep] = []
         self.problems: list[str] = []
         self.wanted: set[str] = set()
         self.weights: dict[str, GraphValue] = {}
@@ -181,14 +183,18 @@ class Planner:
         if operand.sources & self.weights.keys():
             self.read_weights |= operand.sources & self.weights.keys()
             return
-        small = all(self.given[name].dim() <= 1 and self.given[name].numel() <= GIVEN_ELEMENTS for name in operand.sources)
-        if operand.sources and small and not need.data:
+        if self.can_be_given(operand) and not need.data:
             self.wanted |= operand.sources
             return
         of = f", which depends on the inputs {', '.join(sorted(operand.sources))}" if operand.sources else ""
         self.problems.append(
             f"{label}: what comes out depends on the data of its input {node.input[need.operand]}{of}; shapes on the IPU are static"
         )
+
+    def can_be_given(self, value: GraphValue) -> bool:
+        """Whether a value depends on nothing but inputs for whose values a model is compiled, which are small."""
+        given = [self.given.get(name) for name in value.sources]
+        return bool(given) and all(one is not None and one.dim() <= 1 and one.numel() <= GIVEN_ELEMENTS for one in given)
 
     def results(self, node: NodeProto, operands: list[Any], scope: GraphScope, label: str, number: int) -> Sequence[Any]:
         """The values of a node."""
@@ -309,10 +315,27 @@ class Planner:
         self.run(graph.node, inner)
         results = []
         for output in graph.output:
-            value = inner.find(output.name)
+            try:
+                value = inner.find(output.name)
+            except KeyError:
+                raise ModelError(f"{self.source.name}: the output {output.name} of {graph.name} is computed by no node") from None
             assert value is not None
             results.append(value)
         return results
+
+    def branch(self, graph: GraphProto, scope: GraphScope, path: tuple[str, ...]) -> PlannedBranch:
+        """A graph within a node, whose steps and problems are its own."""
+        outside = self.steps, self.problems
+        self.steps, self.problems = [], []
+        try:
+            results = self.subgraph(graph, scope, {}, path)
+            return PlannedBranch(tuple(self.steps), tuple(results), tuple(self.problems))
+        except Poisoned:
+            if not self.problems:
+                raise  # by what is outside
+            return PlannedBranch((), (), tuple(self.problems))
+        finally:
+            self.steps, self.problems = outside
 
 
 def _path(node: NodeProto, number: int) -> tuple[str, ...]:

@@ -39,10 +39,34 @@ class PlannedNode:
 
 
 @frozen(eq=False)
+class PlannedBranch:
+    """A branch of an If that data choose: its own steps, and what comes out, unless it has problems."""
+
+    steps: tuple[PlannedStep, ...]
+    results: tuple[GraphValue, ...]
+    problems: tuple[str, ...] = ()
+
+
+@frozen(eq=False)
+class PlannedChoice:
+    """An If whose condition the device computes, which runs one of its branches."""
+
+    condition: GraphValue
+    then: PlannedBranch
+    otherwise: PlannedBranch
+    results: tuple[GraphValue | None, ...]
+    path: tuple[str, ...]  # of its module
+    label: str
+
+
+PlannedStep = PlannedNode | PlannedChoice
+
+
+@frozen(eq=False)
 class GraphPlan:
     """The steps in order, with the values that calls give and take."""
 
     inputs: tuple[GraphValue, ...]  # that a call gives the device
-    steps: tuple[PlannedNode, ...]
+    steps: tuple[PlannedStep, ...]
     outputs: dict[str, GraphValue]
     weights: dict[str, GraphValue]  # initializers that are trained

@@ -1,4 +1,4 @@
-"""If, Loop and Scan: the branch that is taken, and loops of a known count, as the nodes that they consist of."""
+"""Loop and Scan of a known count, as the nodes that they consist of; and the table of what has graphs within."""
 
 from __future__ import annotations
 
@@ -33,18 +33,10 @@ def _number(operands: Sequence[GraphValue | None], position: int) -> Any:
     return value.tensor.reshape(-1)[0].item()
 
 
-def _path(node: NodeProto, scope: GraphScope, number: int) -> tuple[str, ...]:
+def node_path(node: NodeProto, scope: GraphScope, number: int) -> tuple[str, ...]:
+    """The path of a node's module."""
     parts = [part.replace(".", "_") for part in node.name.split("/") if part]
     return (*scope.path, *(parts or [f"{node.op_type}_{number}"]))
-
-
-def branch(
-    planner: Planner, node: NodeProto, operands: list[GraphValue | None], scope: GraphScope, label: str, number: int
-) -> list[GraphValue | None]:
-    """`If`: the branch that its condition says."""
-    condition = _number(operands, 0)
-    graph: GraphProto = attributes(node)["then_branch" if condition else "else_branch"]
-    return list(planner.subgraph(graph, scope, {}, _path(node, scope, number)))
 
 
 def loop(
@@ -54,7 +46,7 @@ def loop(
     body: GraphProto = attributes(node)["body"]
     count, condition = _number(operands, 0), _number(operands, 1)
     carried = [one for one in operands[2:] if one is not None]
-    path = _path(node, scope, number)
+    path = node_path(node, scope, number)
     scanned: list[list[GraphValue]] = [[] for _ in body.output[1 + len(carried) :]]
     names = [one.name for one in body.input]
     goes_on, round_number = condition is not False, 0
@@ -82,7 +74,7 @@ def scan(
     """`Scan`: its body for each place along an axis."""
     settings = attributes(node)
     body: GraphProto = settings["body"]
-    path = _path(node, scope, number)
+    path = node_path(node, scope, number)
     sliced = int(settings["num_scan_inputs"])
     if scope.opsets.get("", 1) < 9:
         return _batched_scan(planner, body, operands, settings, scope, label, path)
@@ -157,4 +149,4 @@ def _batched_scan(
     return [planner.emit("Stack", list(of_batch), label, path, axis=0) for of_batch in zip(*items, strict=True)]
 
 
-CONTROL: dict[str, Callable[..., list[GraphValue | None]]] = {"If": branch, "Loop": loop, "Scan": scan}
+LOOPS: dict[str, Callable[..., list[GraphValue | None]]] = {"Loop": loop, "Scan": scan}

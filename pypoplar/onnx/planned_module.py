@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import torch
+from attrs import frozen
 from torch import Tensor
 
-from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedNode
+from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedChoice, PlannedNode, PlannedStep
+from pypoplar.poptorch.operators import cond
 
+Source: TypeAlias = int | Tensor | tuple[torch.nn.Module, str]  # the number of a computed value, a constant, or what a module holds
 SEPARATORS = str.maketrans({"/": ".", ":": "."})
 
 
@@ -47,43 +51,100 @@ class NodeModule(torch.nn.Module):
         return found
 
 
+@frozen(eq=False)
+class ModuleCall:
+    """A call of a step's module: where its operands are, and the numbers of its results."""
+
+    module: torch.nn.Module
+    operands: list[Source]
+    results: list[int]
+
+
+@frozen(eq=False)
+class BranchCalls:
+    """The calls of a branch, and where what comes out is."""
+
+    calls: list[ModuleCall]
+    results: list[Source]
+
+    def outside(self) -> set[int]:
+        """The numbers of values that the branch uses and does not compute."""
+        used = {one for call in self.calls for one in call.operands if isinstance(one, int)}
+        used |= {one for one in self.results if isinstance(one, int)}
+        return used - {one for call in self.calls for one in call.results}
+
+    def run(self, found: dict[int, Tensor]) -> list[Tensor]:
+        """What comes out, from computed values by their numbers."""
+        inner = dict(found)
+        for call in self.calls:
+            made = call.module(*(_value(one, inner) for one in call.operands))
+            inner.update(zip(call.results, made, strict=True))
+        return [_value(one, inner) for one in self.results]
+
+
+class ChoiceModule(torch.nn.Module):
+    """An If whose condition data decide; its branches use values from outside."""
+
+    branches: tuple[BranchCalls, BranchCalls]
+    outside: list[int]
+
+    def set_branches(self, then: BranchCalls, otherwise: BranchCalls) -> None:
+        """Its branches, whose modules lie below it."""
+        self.branches = then, otherwise
+        self.outside = sorted(then.outside() | otherwise.outside())
+
+    def forward(self, condition: Tensor, *outside: Tensor) -> tuple[Tensor, ...]:
+        """What the branch gives that the condition chooses."""
+        found = dict(zip(self.outside, outside, strict=True))
+        then, otherwise = self.branches
+        return tuple(cond(condition, lambda: then.run(found), [], lambda: otherwise.run(found), []))
+
+
 class PlannedModule(torch.nn.Module):
     """All steps of a plan. A call takes the values of inputs that are not known, and gives those of outputs that are not."""
 
     def __init__(self, plan: GraphPlan, initializers: dict[str, Tensor]) -> None:
         super().__init__()
-        self._slots: dict[int, int] = {}
-        for value in plan.inputs:
-            self._slots[id(value)] = len(self._slots)
+        self._numbers: dict[int, int] = {id(value): number for number, value in enumerate(plan.inputs)}
         self._holders: dict[int, tuple[torch.nn.Module, str]] = {}
-        self._constants: dict[int, Tensor] = {}
         self.paths: dict[str, str] = {}  # what messages call the node of each module
-        self._calls: list[tuple[NodeModule, list[GraphValue], list[int]]] = []
         for value in plan.weights.values():
             self._hold(value, torch.nn.Parameter(initializers[value.weight].clone()))
-        for step in plan.steps:
-            self._add(step)
         self._plan = plan  # which keeps the values whose identities are used
-        self._returned = [value for value in plan.outputs.values() if not value.known]
+        self._graph = self._branch(plan.steps, [value for value in plan.outputs.values() if not value.known])
 
-    def _add(self, step: PlannedNode) -> None:
+    def _branch(self, steps: Sequence[PlannedStep], results: Sequence[GraphValue]) -> BranchCalls:
+        return BranchCalls([self._call(step) for step in steps], [self._source(one) for one in results])
+
+    def _call(self, step: PlannedStep) -> ModuleCall:
+        if isinstance(step, PlannedChoice):
+            return self._choice(step)
         module = NodeModule(step)
-        path = self._place(list(step.path), module)
-        self.paths[path] = step.call.label
-        operands = [value for number in module.passed if (value := step.operands[number]) is not None]
-        for value in operands:
-            if value.known and id(value) not in self._holders and id(value) not in self._constants:
-                if value.tensor.is_floating_point() and value.tensor.numel() > 1:
-                    self._hold(value, value.tensor)
-                else:
-                    self._constants[id(value)] = value.tensor
-        results = []
-        for number in module.wanted:
-            value = step.results[number]
-            assert value is not None
-            self._slots[id(value)] = len(self._slots)
-            results.append(self._slots[id(value)])
-        self._calls.append((module, operands, results))
+        self.paths[self._place(list(step.path), module)] = step.call.label
+        operands = [self._source(value) for number in module.passed if (value := step.operands[number]) is not None]
+        return ModuleCall(module, operands, [self._number(step.results[one]) for one in module.wanted])
+
+    def _choice(self, step: PlannedChoice) -> ModuleCall:
+        module = ChoiceModule()
+        self.paths[self._place(list(step.path), module)] = step.label
+        module.set_branches(*(self._branch(one.steps, one.results) for one in (step.then, step.otherwise)))
+        operands = [self._source(step.condition), *module.outside]
+        return ModuleCall(module, operands, [self._number(one) for one in step.results])
+
+    def _number(self, value: GraphValue | None) -> int:
+        """The number of a value that is computed."""
+        assert value is not None
+        return self._numbers.setdefault(id(value), len(self._numbers))
+
+    def _source(self, value: GraphValue) -> Source:
+        """Where calls find a value; one that is known and is no single number is a buffer of its name."""
+        if id(value) in self._numbers:
+            return self._numbers[id(value)]
+        if id(value) not in self._holders:
+            if not (value.tensor.is_floating_point() and value.tensor.numel() > 1):
+                return value.tensor
+            self._hold(value, value.tensor)
+        return self._holders[id(value)]
 
     def _place(self, path: Sequence[str], module: torch.nn.Module) -> str:
         """Put a module below modules of a path's names, and say where it is."""
@@ -134,21 +195,17 @@ class PlannedModule(torch.nn.Module):
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """The outputs that are not known."""
-        found: dict[int, Tensor] = dict(enumerate(inputs))
-        for module, operands, results in self._calls:
-            made = module(*(self._value(one, found) for one in operands))
-            found.update(zip(results, made, strict=True))
-        return tuple(self._value(one, found) for one in self._returned)
+        return tuple(self._graph.run(dict(enumerate(inputs))))
 
-    def _value(self, value: GraphValue, found: dict[int, Tensor]) -> Tensor:
-        key = id(value)
-        if key in self._slots:
-            return found[self._slots[key]]
-        if key in self._holders:
-            holder, name = self._holders[key]
-            tensor: Tensor = getattr(holder, name)
-            return tensor
-        return self._constants[key]
+
+def _value(source: Source, found: dict[int, Tensor]) -> Tensor:
+    if isinstance(source, int):
+        return found[source]
+    if isinstance(source, Tensor):
+        return source
+    holder, name = source
+    tensor: Tensor = getattr(holder, name)
+    return tensor
 
 
 def _is_used(holder: torch.nn.Module, name: str) -> bool:
