@@ -30,6 +30,7 @@ def page() -> str:
         if one.domain != INNER:
             note = " ".join((inspect.getdoc(one.entry) or "").split("\n\n")[0].split())
             rows[one.domain][one.name].append((one.since, note))
+    rows["ai.graphcore"]["Call"].append((1, "A graph that the node has."))
     rows[""]["If"].append((1, "The branch that is taken; where data decide, the device runs one of both."))
     for name in LOOPS:
         rows[""][name].append((1, "As many rounds as are known."))

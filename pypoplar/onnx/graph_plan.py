@@ -10,6 +10,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TypeProto, defs, helper
 
 from pypoplar.errors import PoplarError
 from pypoplar.onnx import families  # noqa: F401 (the table's entries)
+from pypoplar.onnx.custom_nodes import custom_operator
 from pypoplar.onnx.function_bodies import body_of, schema_of, with_attributes
 from pypoplar.onnx.graph_gradients import gradient_results
 from pypoplar.onnx.model_problems import MissingValue, ModelError, refuse
@@ -20,10 +21,10 @@ from pypoplar.onnx.operand_checks import check_operands
 from pypoplar.onnx.operator_table import ALL, Operator, find_operator, plain_domain
 from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedBranch, PlannedNode, PlannedStep
 from pypoplar.onnx.planned_choices import choice
-from pypoplar.onnx.planned_loops import LOOPS
+from pypoplar.onnx.planned_loops import LOOPS, called
 from pypoplar.onnx.sequences import SEQUENCE_OPERATORS, ValueSequence, sequence_results
 
-CONTROL = {"If": choice, **LOOPS}
+CONTROL = {("", "If"): choice, **{("", name): planned for name, planned in LOOPS.items()}, ("ai.graphcore", "Call"): called}
 TRAINING = "ai.onnx.preview.training"
 INNER = "pypoplar"  # the domain of what plans consist of beside the model's own nodes
 DEEPEST = 40  # calls of functions within each other
@@ -207,10 +208,10 @@ class Planner:
         held = next((one for one in operands if isinstance(one, ValueSequence)), None)
         if held is not None:
             raise ModelError(f"{label}: its input {held.name} is a sequence, and it takes tensors")
-        if domain == "" and node.op_type in CONTROL:
-            return CONTROL[node.op_type](self, node, operands, scope, label, number)
+        if (domain, node.op_type) in CONTROL:
+            return CONTROL[domain, node.op_type](self, node, operands, scope, label, number)
         opset = scope.opsets.get(domain, 1)
-        operator = find_operator(domain, node.op_type, opset)
+        operator = find_operator(domain, node.op_type, opset) or custom_operator(domain, node.op_type, opset)
         path = (*scope.path, *_path(node, number))
         if domain == TRAINING and node.op_type == "Gradient":
             return gradient_results(self, node, operands, scope, label, path)

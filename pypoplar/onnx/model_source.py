@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from google.protobuf.message import DecodeError
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
 from pypoplar.errors import FileLoadError, PoplarTypeError
+from pypoplar.onnx.custom_nodes import custom_operator
 from pypoplar.onnx.function_bodies import has_body, schema_of
 from pypoplar.onnx.model_problems import ModelError, refuse
 from pypoplar.onnx.onnx_types import Precision, to_tensor, type_name
 from pypoplar.onnx.operator_table import all_operators, find_operator, plain_domain
+from pypoplar.poptorch.operators.custom_operators import registered_names
 from pypoplar.spelling import nearest_name
 
 PLANNED_OPERATORS = (  # which have no entry: the plan has what they choose, repeat or collect
@@ -33,6 +36,7 @@ PLANNED_OPERATORS = (  # which have no entry: the plan has what they choose, rep
     "SequenceMap",
     "SplitToSequence",
 )
+PLACEMENT = ("__ipu_number", "__pipeline_stage")  # attributes that PopART gives nodes of any kind
 MOST_BYTES = 2**31  # of a protobuf message
 
 
@@ -213,28 +217,46 @@ def _operator_problems(node: NodeProto, domain: str, opsets: dict[str, int], lab
         return [f"{label}: the model does not say which opset of {domain} it is from"]
     opset = min(opsets.get(domain, 1), defs.onnx_opset_version()) if domain == "" else opsets[domain]
     schema = schema_of(domain, node.op_type, opset)
-    found = find_operator(domain, node.op_type, opset)
+    found = find_operator(domain, node.op_type, opset) or custom_operator(domain, node.op_type, opset)
     if domain == "ai.onnx.preview.training" and node.op_type == "Gradient":
         return []
-    if found is None and not has_body(domain, node.op_type, opset) and not (domain == "" and node.op_type in PLANNED_OPERATORS):
+    if found is None and not has_body(domain, node.op_type, opset) and not _is_planned(domain, node.op_type):
         if schema is not None:
             return [f"{label}: this operator is not there yet"]
-        known = {one.name for one in all_operators() if one.domain == domain} | _schema_names(domain)
+        known = (
+            {one.name for one in all_operators() if one.domain == domain} | _schema_names(domain) | set(registered_names(domain))
+        )
         near = nearest_name(node.op_type, known)
         of = domain or "ai.onnx"
         return [f"{label}: opset {opset} of {of} has no operator {node.op_type}" + (f"; the nearest is {near}" if near else "")]
-    if schema is None:
+    if schema is not None:
+        needed = [one for one, spec in schema.attributes.items() if spec.required]
+        return _form_problems(node, label, opset, list(schema.attributes), needed, (schema.min_input, schema.max_input))
+    if found is None or found.attributes is None:
         return []
+    return _form_problems(node, label, opset, [*found.needed, *found.attributes], found.needed, found.operands)
+
+
+def _is_planned(domain: str, name: str) -> bool:
+    """Whether the plan has what an operator does, which needs no entry then."""
+    return (domain == "" and name in PLANNED_OPERATORS) or (domain, name) == ("ai.graphcore", "Call")
+
+
+def _form_problems(
+    node: NodeProto, label: str, opset: int, known: Sequence[str], needed: Sequence[str], operands: tuple[int, int]
+) -> list[str]:
+    """Attributes and numbers of operands that an operator does not have."""
     problems = []
     for attribute in node.attribute:
-        if attribute.name not in schema.attributes and schema.attributes.keys().isdisjoint({attribute.name}):
-            near = nearest_name(attribute.name, schema.attributes)
-            suffix = f"; the nearest is {near}" if near else f"; there are {', '.join(schema.attributes) or 'none'}"
+        if attribute.name not in known and attribute.name not in PLACEMENT:
+            near = nearest_name(attribute.name, known)
+            suffix = f"; the nearest is {near}" if near else f"; there are {', '.join(known) or 'none'}"
             problems.append(f"{label}: it has no attribute {attribute.name} in opset {opset}{suffix}")
-    if len(node.input) > schema.max_input or len(node.input) < schema.min_input:
-        problems.append(f"{label}: it takes {_range(schema.min_input, schema.max_input)} inputs, got {len(node.input)}")
-    missing = [one for one, spec in schema.attributes.items() if spec.required and one not in {a.name for a in node.attribute}]
-    problems += [f"{label}: the attribute {one} is missing" for one in missing]
+    least, most = operands
+    if not least <= len(node.input) <= most:
+        problems.append(f"{label}: it takes {_range(least, most)} inputs, got {len(node.input)}")
+    given = {one.name for one in node.attribute}
+    problems += [f"{label}: the attribute {one} is missing" for one in needed if one not in given]
     return problems
 
 

@@ -36,6 +36,7 @@ class NodeCall:
         self.folder = folder
         self.count = len(known)
         self.outputs = [bool(name) for name in node.output]
+        self.training = False  # whether the module of the call that runs trains
         self.used: set[int] = set()  # known operands of which the device needs the elements
         self.tensors: list[torch.Tensor | None] = []  # of the call that runs
         self.prepared_tensors: dict[str, list[torch.Tensor]] = {}

@@ -149,4 +149,17 @@ def _batched_scan(
     return [planner.emit("Stack", list(of_batch), label, path, axis=0) for of_batch in zip(*items, strict=True)]
 
 
+def called(
+    planner: Planner, node: NodeProto, operands: list[GraphValue | None], scope: GraphScope, label: str, number: int
+) -> list[GraphValue | None]:
+    """`Call` of ``ai.graphcore``: a graph for its inputs."""
+    callee: GraphProto | None = attributes(node).get("callee")
+    if callee is None:
+        raise ModelError(f"{label}: the attribute callee is missing")
+    if len(callee.input) != len(operands):
+        raise ModelError(f"{label}: {callee.name} takes {len(callee.input)} inputs, got {len(operands)}")
+    bound = {one.name: value for one, value in zip(callee.input, operands, strict=True) if value is not None}
+    return list(planner.subgraph(callee, scope, bound, node_path(node, scope, number)))
+
+
 LOOPS: dict[str, Callable[..., list[GraphValue | None]]] = {"Loop": loop, "Scan": scan}

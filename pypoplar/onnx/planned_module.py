@@ -38,7 +38,7 @@ class NodeModule(torch.nn.Module):
         given: list[Tensor | None] = list(call.known)
         for number, operand in zip(self.passed, operands, strict=True):
             given[number] = operand
-        call.tensors, call.find_prepared = given, self._prepared
+        call.tensors, call.find_prepared, call.training = given, self._prepared, self.training
         try:
             made = self.entry(call, *(call.tensor(one) for one in range(self.tensors)))
         finally:

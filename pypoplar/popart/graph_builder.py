@@ -21,7 +21,8 @@ from pypoplar.onnx.onnx_types import TORCH_TYPES, Precision
 from pypoplar.onnx.plan_steps import GraphValue
 from pypoplar.popart.operator_calls import GRAPHCORE, OperatorCalls
 from pypoplar.popart.popart_types import DTYPES, TensorInfo, popart_exception
-from pypoplar.spelling import nearest
+from pypoplar.poptorch.operators.custom_operators import registered_names, registered_operator
+from pypoplar.spelling import nearest, nearest_or_all
 
 DEFAULT_OPSET = 11
 OPSETS = (6, 7, 8, 9, 10, 11)
@@ -185,7 +186,9 @@ class Builder:
         numOutputs: int = 1,
         debugContext: str = "",
     ) -> list[str]:
-        """An operator of your own, which `pypoplar.onnx` has to know: enter it with `pypoplar.onnx.operator_table.operator`.
+        """An operator of your own, made of codelets: `pypoplar.poptorch.registerCustomOp` makes it known, with its gradient.
+
+        What comes out has the types and shapes that its `reference` gives; without one, those of the first input.
 
         Parameters
         ----------
@@ -204,7 +207,20 @@ class Builder:
         -------
         list
             The names of what it makes.
+
+        Raises
+        ------
+        popart_exception
+            If no such operator was registered.
         """
+        if registered_operator(opName, domain, opVersion) is None:
+            known = registered_names(domain)
+            raise popart_exception(
+                f"customOp: no operator {opName!r} of {domain} and version {opVersion} is registered"
+                f"{nearest_or_all(opName, known)}; pypoplar.poptorch.registerCustomOp makes one known"
+            )
+        if isinstance(inputs, str) or not all(isinstance(one, str) for one in inputs):
+            raise popart_exception(f"customOp takes a list of tensors, which are names, got {inputs!r}")
         return self.add_node(domain, opVersion, opName, list(inputs), dict(attributes), numOutputs, debugContext)
 
     def reshape_const(self, ai_onnx: OperatorCalls, inputs: Sequence[str], shape: Sequence[int], debugContext: str = "") -> str:

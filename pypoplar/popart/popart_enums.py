@@ -43,6 +43,7 @@ RecomputationType = _numbered(
     "RecomputationType", "None_ Standard NormOnly Pipeline RecomputeAll", "What the backward pass computes again."
 )
 ReductionType = _numbered("ReductionType", "Sum Mean NoReduction", "What becomes of the values of a loss.")
+ScatterReduction = _numbered("ScatterReduction", "Sum Max Min Mul None_", "What becomes of elements with the same index.")
 SubgraphCopyingStrategy = _numbered("SubgraphCopyingStrategy", "OnEnterAndExit JustInTime", "When arguments are copied.")
 SyntheticDataMode = _numbered("SyntheticDataMode", "Off Zeros RandomNormal", "Where inputs come from.")
 SyncPattern = _numbered("SyncPattern", "Full SinglePipeline ReplicaAndLadder", "Which IPUs wait for each other.")

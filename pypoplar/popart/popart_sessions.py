@@ -141,7 +141,7 @@ class _Session:
             if all(value.known for value in self._plan.outputs.values()):
                 raise popart_exception("all anchors are known without the device: nothing depends on inputs")
             self._module = PlannedModule(self._plan, self._source.initializers)
-            self._executor = inferenceModel(self._module, self._torch_options())
+            self._executor = inferenceModel(self._module.eval(), self._torch_options())
         else:
             self._plan = plan_for_training(self._source, given)
             self._module = TrainableGraph(self._plan, self._source, self._loss)

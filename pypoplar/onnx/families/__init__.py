@@ -3,7 +3,9 @@
 from pypoplar.onnx.families import (  # noqa: F401
     convolution_nodes,
     element_nodes,
+    graphcore_layers,
     graphcore_nodes,
+    graphcore_parts,
     index_nodes,
     learning_nodes,
     normalization_nodes,

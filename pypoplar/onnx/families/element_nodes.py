@@ -328,8 +328,8 @@ def optional_has_element(op: NodeCall) -> Tensor:
 
 @operator("Dropout")
 def dropout(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
-    """Nothing is dropped but where a node says that it trains."""
-    ratio, training = op.attribute("ratio", 0.5), False
+    """From opset 12 on nothing is dropped but where a node says that it trains; before, in models that train."""
+    ratio, training = op.attribute("ratio", 0.5), op.training
     if op.opset >= 12:
         training = bool(op.number(2, False))
         ratio = op.number(1, 0.5) if training else 0.0

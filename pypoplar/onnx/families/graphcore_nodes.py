@@ -39,14 +39,14 @@ def _enter_unary(name: str, function: Callable[[Tensor], Tensor]) -> None:
     def entry(op: NodeCall, x: Tensor) -> Tensor:
         return function(x)
 
-    operator(name, domain=DOMAIN)(entry)
+    operator(name, domain=DOMAIN, attributes=())(entry)
 
 
 def _enter_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> None:
     def entry(op: NodeCall, a: Tensor, b: Tensor) -> Tensor:
         return function(a, b)
 
-    operator(name, domain=DOMAIN)(entry)
+    operator(name, domain=DOMAIN, attributes=())(entry)
 
 
 for _name, _function in UNARY.items():
@@ -55,13 +55,13 @@ for _name, _pair in BINARY.items():
     _enter_binary(_name, _pair)
 
 
-@operator("Scale", domain=DOMAIN)
+@operator("Scale", domain=DOMAIN, needed=("scale",), attributes=())
 def scale(op: NodeCall, x: Tensor) -> Tensor:
     """Times a number."""
     return x * op.attribute("scale")
 
 
-@operator("ScaledAdd", domain=DOMAIN)
+@operator("ScaledAdd", domain=DOMAIN, attributes=("scale0", "scale1"))
 def scaled_add(op: NodeCall, a: Tensor, b: Tensor, first: Tensor | None = None, second: Tensor | None = None) -> Tensor:
     """A sum, each term times a number."""
     left = op.attribute("scale0", 1.0) if first is None else first
@@ -69,7 +69,7 @@ def scaled_add(op: NodeCall, a: Tensor, b: Tensor, first: Tensor | None = None, 
     return a * left + b * right
 
 
-@operator("GroupNormalization", domain=DOMAIN)
+@operator("GroupNormalization", domain=DOMAIN, needed=("num_groups",), attributes=("epsilon",))
 def group_normalization(op: NodeCall, x: Tensor, gamma: Tensor, beta: Tensor) -> tuple[Tensor, ...]:
     """Groups of channels by their means and variances; also the means and what variances are divided by."""
     groups, epsilon = op.attribute("num_groups"), op.attribute("epsilon", 1e-5)
@@ -79,37 +79,37 @@ def group_normalization(op: NodeCall, x: Tensor, gamma: Tensor, beta: Tensor) ->
     return F.group_norm(x, groups, gamma, beta, epsilon), mean, torch.rsqrt(spread + epsilon)
 
 
-@operator("Subsample", domain=DOMAIN)
+@operator("Subsample", domain=DOMAIN, needed=("strides",), attributes=())
 def subsample(op: NodeCall, x: Tensor) -> Tensor:
     """Every so many elements along each axis."""
     return x[tuple(slice(None, None, one) for one in op.attribute("strides"))]
 
 
-@operator("Reverse", domain=DOMAIN)
+@operator("Reverse", domain=DOMAIN, needed=("dimensions",), attributes=())
 def reverse(op: NodeCall, x: Tensor) -> Tensor:
     """Axes backwards."""
     return torch.flip(x, list(op.attribute("dimensions")))
 
 
-@operator("Reshape", domain=DOMAIN)
+@operator("Reshape", domain=DOMAIN, needed=("shape",), attributes=())
 def reshape(op: NodeCall, x: Tensor) -> Tensor:
     """Another shape."""
     return x.reshape(list(op.attribute("shape")))
 
 
-@operator("Init", domain=DOMAIN)
+@operator("Init", domain=DOMAIN, needed=("data_type",), attributes=("init_type", "batch_axis"), operands=(1, 1))
 def init(op: NodeCall) -> Tensor:
     """Zeros in a shape that an operand gives."""
-    return torch.zeros(op.ints(0) or [], dtype=op.dtype(op.attribute("data_type", 1)))
+    return torch.zeros(op.ints(0) or [], dtype=op.dtype(op.attribute("data_type")))
 
 
-@operator("IncrementMod", domain=DOMAIN)
+@operator("IncrementMod", domain=DOMAIN, needed=("increment", "modulus"), attributes=())
 def increment_mod(op: NodeCall, x: Tensor) -> Tensor:
     """One step on, round a circle."""
     return torch.remainder(x + op.attribute("increment"), op.attribute("modulus"))
 
 
-@operator("ReduceMedian", domain=DOMAIN)
+@operator("ReduceMedian", domain=DOMAIN, attributes=("axes", "keepdims"))
 def reduce_median(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
     """The lower median along an axis, and its place."""
     axes = op.attribute("axes") or [-1]
@@ -117,16 +117,6 @@ def reduce_median(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
         raise op.error("the median over several axes is missing")
     values, places = torch.median(x, axes[0], bool(op.attribute("keepdims", 1)))
     return values, places
-
-
-@operator("DynamicSlice", domain=DOMAIN)
-def dynamic_slice(op: NodeCall, x: Tensor, index: Tensor) -> Tensor:
-    """A part of axes from places on that data say."""
-    axes, sizes = op.attribute("axes"), op.attribute("sizes")
-    for number, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
-        places = index.reshape(-1)[number].to(torch.int64) + torch.arange(size, device=x.device)
-        x = torch.index_select(x, axis, places)
-    return x
 
 
 # losses, with PopART's numbers of reductions: a sum, a mean, none
@@ -140,19 +130,19 @@ def reduced(op: NodeCall, x: Tensor) -> Tensor:
     return torch.sum(x) if kind == SUM else torch.mean(x) if kind == MEAN else x
 
 
-@operator("IdentityLoss", domain=DOMAIN)
+@operator("IdentityLoss", domain=DOMAIN, attributes=("reduction",))
 def identity_loss(op: NodeCall, x: Tensor) -> Tensor:
     """The operand as a loss."""
     return reduced(op, x)
 
 
-@operator("L1", domain=DOMAIN)
+@operator("L1", domain=DOMAIN, needed=("lambda",), attributes=("reduction",))
 def l1_loss(op: NodeCall, x: Tensor) -> Tensor:
     """``lambda |x|``."""
     return reduced(op, torch.abs(x) * op.attribute("lambda", 1.0))
 
 
-@operator("Nll", domain=DOMAIN)
+@operator("Nll", domain=DOMAIN, attributes=("reduction", "ignoreIndex", "inputIsLogProbability"))
 def nll_loss(op: NodeCall, probabilities: Tensor, labels: Tensor) -> Tensor:
     """The negative logarithm of the label's probability."""
     logs = probabilities if op.attribute("inputIsLogProbability", 0) else torch.log(probabilities)

@@ -119,6 +119,16 @@ def registerCustomOp(
     return register
 
 
+def registered_operator(name: str, domain: str, domain_version: int) -> CustomOperator | None:
+    """The operator of a name; None if none was registered."""
+    return _known.get(_key(name, domain, domain_version))
+
+
+def registered_names(domain: str) -> list[str]:
+    """The operators that were registered of a domain."""
+    return [key.removeprefix(f"{domain}.").rpartition(":")[0] for key in _known if key.startswith(f"{domain}.")]
+
+
 def custom_operator(key: str) -> CustomOperator:
     """The operator of a key; `UnknownHandle` if none was registered."""
     if key not in _known:
