@@ -47,7 +47,7 @@ def gradient_results(
         GraphValue(torch.empty_like(one.tensor, device="meta"), name, result.sources)
         for name, one in zip(node.output, given[:count], strict=True)
     ]
-    planner.steps.append(PlannedNode(call, entry, len(operands_of_step), operands_of_step, tuple(values), path))
+    planner.steps.append(PlannedNode(call, entry, len(operands_of_step), operands_of_step, tuple(values), path, planner.place))
     return list(values)
 
 

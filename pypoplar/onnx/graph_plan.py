@@ -14,12 +14,12 @@ from pypoplar.onnx.custom_nodes import custom_operator
 from pypoplar.onnx.function_bodies import body_of, schema_of, with_attributes
 from pypoplar.onnx.graph_gradients import gradient_results
 from pypoplar.onnx.model_problems import MissingValue, ModelError, refuse
-from pypoplar.onnx.model_source import ModelSource
+from pypoplar.onnx.model_source import PLACEMENT, ModelSource
 from pypoplar.onnx.node_call import Expand, NeedsValue, NodeCall
 from pypoplar.onnx.onnx_types import DEVICE_TYPES, TORCH_TYPES, type_problem
 from pypoplar.onnx.operand_checks import check_operands
 from pypoplar.onnx.operator_table import ALL, Operator, find_operator, plain_domain
-from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedBranch, PlannedNode, PlannedStep
+from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, NodePlace, PlannedBranch, PlannedNode, PlannedStep
 from pypoplar.onnx.planned_choices import choice
 from pypoplar.onnx.planned_loops import LOOPS, called
 from pypoplar.onnx.sequences import SEQUENCE_OPERATORS, ValueSequence, sequence_results
@@ -80,6 +80,7 @@ class Planner:
         self.source, self.precision, self.folder = source, source.precision, source.folder
         self.given, self.trained = given, set(trained)
         self.steps: list[PlannedStep] = []
+        self.place = NodePlace()  # of the node that is planned
         self.problems: list[str] = []
         self.wanted: set[str] = set()
         self.weights: dict[str, GraphValue] = {}
@@ -135,6 +136,7 @@ class Planner:
 
     def _node(self, node: NodeProto, scope: GraphScope, number: int) -> None:
         label = self.label(node, scope, number)
+        outside, self.place = self.place, _place(node, self.place)
         try:
             operands = self._operands(node, scope, label)
             results = self.results(node, operands, scope, label, number)
@@ -154,6 +156,8 @@ class Planner:
             shapes = ", ".join(self._told(name, one) for name, one in told_operands)
             self.problems.append(f"{label}: {told}{f' (inputs: {shapes})' if shapes else ''}")
             results = None
+        finally:
+            self.place = outside
         for position, name in enumerate(node.output):
             if name:
                 found = None if results is None or position >= len(results) else results[position]
@@ -290,7 +294,7 @@ class Planner:
         if computed:
             if len(self.steps) >= MOST_STEPS:
                 raise call.error(f"the graph has more than {MOST_STEPS} nodes once its loops are unrolled")
-            self.steps.append(PlannedNode(call, operator.entry, count, tuple(operands), tuple(values), path))
+            self.steps.append(PlannedNode(call, operator.entry, count, tuple(operands), tuple(values), path, self.place))
         return values
 
     def emit(
@@ -343,6 +347,12 @@ def _path(node: NodeProto, number: int) -> tuple[str, ...]:
     """The parts of a node's name, which are the path of its module."""
     parts = [part.replace(".", "_") for part in node.name.replace("::", "/").split("/") if part]
     return tuple(parts) or (f"{node.op_type}_{number}",)
+
+
+def _place(node: NodeProto, outside: NodePlace) -> NodePlace:
+    """Where a node runs: where its attributes say, or else where what is around it does."""
+    given = {one.name: int(one.i) for one in node.attribute if one.name in PLACEMENT}
+    return NodePlace(*(given.get(name, around) for name, around in zip(PLACEMENT, (outside.ipu, outside.stage), strict=True)))
 
 
 def _without_absent(node: NodeProto, scope: GraphScope, formal: set[str]) -> NodeProto:

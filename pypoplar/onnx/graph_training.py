@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -31,8 +31,8 @@ FIXED = {"BatchNormalization": (3, 4)}  # operands that are no weights
 class TrainableGraph(PlannedModule):
     """A model's graph as a module: a call takes its inputs in their order, and what the loss takes, and gives outputs and loss."""
 
-    def __init__(self, plan: GraphPlan, source: ModelSource, loss: Loss | None) -> None:
-        super().__init__(plan, source.initializers)
+    def __init__(self, plan: GraphPlan, source: ModelSource, loss: Loss | None, blocks: Mapping[int, str] | None = None) -> None:
+        super().__init__(plan, source.initializers, blocks)
         self._inputs, self._names = len(plan.inputs), list(plan.outputs)
         self._loss: Loss | None = None
         if isinstance(loss, torch.nn.Module):

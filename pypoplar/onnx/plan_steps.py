@@ -26,6 +26,14 @@ class GraphValue:
         return self.tensor.device.type != "meta"
 
 
+@frozen
+class NodePlace:
+    """Where a model says that a node runs: on which IPU, and in which stage of a pipeline. None: it does not say."""
+
+    ipu: int | None = None
+    stage: int | None = None
+
+
 @frozen(eq=False)
 class PlannedNode:
     """A node that the device computes."""
@@ -36,6 +44,12 @@ class PlannedNode:
     operands: tuple[GraphValue | None, ...]
     results: tuple[GraphValue | None, ...]
     path: tuple[str, ...]  # of its module
+    place: NodePlace
+
+    @property
+    def label(self) -> str:
+        """How messages name the node."""
+        return self.call.label
 
 
 @frozen(eq=False)
@@ -57,6 +71,13 @@ class PlannedChoice:
     results: tuple[GraphValue | None, ...]
     path: tuple[str, ...]  # of its module
     label: str
+    place: NodePlace
+
+    @property
+    def operands(self) -> tuple[GraphValue | None, ...]:
+        """What it takes: the condition, and what branches use."""
+        within = [one for branch in (self.then, self.otherwise) for step in branch.steps for one in step.operands]
+        return (self.condition, *within, *self.then.results, *self.otherwise.results)
 
 
 PlannedStep = PlannedNode | PlannedChoice

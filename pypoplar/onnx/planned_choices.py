@@ -42,7 +42,7 @@ def choice(
         planner.problems += problems[:-1]
         raise ModelError(problems[-1])
     results = _results(node, condition, then, otherwise, label)
-    planner.steps.append(PlannedChoice(condition, then, otherwise, tuple(results), path, label))
+    planner.steps.append(PlannedChoice(condition, then, otherwise, tuple(results), path, label, planner.place))
     return results
 
 

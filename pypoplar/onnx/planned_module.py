@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import torch
-from attrs import frozen
+from attrs import evolve, frozen
 from torch import Tensor
 
 from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedChoice, PlannedNode, PlannedStep
+from pypoplar.poptorch.capture.model_blocks import Block
 from pypoplar.poptorch.operators import cond
 
 Source: TypeAlias = int | Tensor | tuple[torch.nn.Module, str]  # the number of a computed value, a constant, or what a module holds
@@ -58,6 +59,7 @@ class ModuleCall:
     module: torch.nn.Module
     operands: list[Source]
     results: list[int]
+    block: str | None = None  # that begins with it
 
 
 @frozen(eq=False)
@@ -77,6 +79,8 @@ class BranchCalls:
         """What comes out, from computed values by their numbers."""
         inner = dict(found)
         for call in self.calls:
+            if call.block is not None:
+                Block.start(call.block)
             made = call.module(*(_value(one, inner) for one in call.operands))
             inner.update(zip(call.results, made, strict=True))
         return [_value(one, inner) for one in self.results]
@@ -103,7 +107,8 @@ class ChoiceModule(torch.nn.Module):
 class PlannedModule(torch.nn.Module):
     """All steps of a plan. A call takes the values of inputs that are not known, and gives those of outputs that are not."""
 
-    def __init__(self, plan: GraphPlan, initializers: dict[str, Tensor]) -> None:
+    def __init__(self, plan: GraphPlan, initializers: dict[str, Tensor], blocks: Mapping[int, str] | None = None) -> None:
+        """`blocks` are names of blocks of poptorch's by the numbers of the steps that begin them."""
         super().__init__()
         self._numbers: dict[int, int] = {id(value): number for number, value in enumerate(plan.inputs)}
         self._holders: dict[int, tuple[torch.nn.Module, str]] = {}
@@ -111,7 +116,10 @@ class PlannedModule(torch.nn.Module):
         for value in plan.weights.values():
             self._hold(value, torch.nn.Parameter(initializers[value.weight].clone()))
         self._plan = plan  # which keeps the values whose identities are used
-        self._graph = self._branch(plan.steps, [value for value in plan.outputs.values() if not value.known])
+        graph = self._branch(plan.steps, [value for value in plan.outputs.values() if not value.known])
+        begun = {} if blocks is None else blocks
+        calls = [evolve(call, block=begun.get(number)) for number, call in enumerate(graph.calls)]
+        self._graph = BranchCalls(calls, graph.results)
 
     def _branch(self, steps: Sequence[PlannedStep], results: Sequence[GraphValue]) -> BranchCalls:
         return BranchCalls([self._call(step) for step in steps], [self._source(one) for one in results])

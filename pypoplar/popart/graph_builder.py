@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import onnx
 import torch
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
-from pypoplar.errors import MissingFeature, PoplarError
+from pypoplar.errors import PoplarError
 from pypoplar.onnx.graph_plan import Planner
-from pypoplar.onnx.model_source import ModelSource
+from pypoplar.onnx.model_source import PLACEMENT, ModelSource
 from pypoplar.onnx.onnx_types import TORCH_TYPES, Precision
 from pypoplar.onnx.plan_steps import GraphValue
 from pypoplar.popart.operator_calls import GRAPHCORE, OperatorCalls
@@ -25,6 +25,7 @@ from pypoplar.poptorch.operators.custom_operators import registered_names, regis
 from pypoplar.spelling import nearest, nearest_or_all
 
 DEFAULT_OPSET = 11
+IPU, STAGE = PLACEMENT
 OPSETS = (6, 7, 8, 9, 10, 11)
 NAMES = {torch_type: name for name, dtype in DTYPES.items() if (torch_type := getattr(torch, dtype, None)) is not None}
 
@@ -36,6 +37,7 @@ class Builder:
         self._graph = GraphProto(name="BuilderGraph")
         self._opsets: dict[str, int] = dict(opsets or {})
         self._scopes: list[str] = []
+        self._places: dict[str, int] = {}  # attributes of nodes that are added
         self._count: dict[str, int] = {}
         self.parent: Builder | None = None
         if modelProtoOrFilename is not None:
@@ -172,7 +174,7 @@ class Builder:
         made = [self._free(f"{context or kind}:{one}") for one in range(outputs)]
         label = "/".join([*self._scopes, context or f"{kind}_{number}"])
         subgraphs = {key: value._graph if isinstance(value, Builder) else value for key, value in attributes.items()}
-        node = helper.make_node(kind, inputs, made, label, domain=domain, **subgraphs)
+        node = helper.make_node(kind, inputs, made, label, domain=domain, **subgraphs, **self._places)
         self._graph.node.append(node)
         return made
 
@@ -263,6 +265,66 @@ class Builder:
         finally:
             self._scopes.pop()
 
+    def virtualGraph(self, *given: Any) -> AbstractContextManager[None]:
+        """On which IPU nodes run, where the option `virtualGraphMode` is Manual.
+
+        Parameters
+        ----------
+        given:
+            The IPU's number, for ``with builder.virtualGraph(1):``; or what a node makes, a name or a list, and the number.
+
+        Returns
+        -------
+        AbstractContextManager
+            Within it, nodes that are added are on the IPU.
+
+        Raises
+        ------
+        popart_exception
+            For what is no number of an IPU, and where no node makes the tensors.
+        """
+        return self._placed("virtualGraph", IPU, given)
+
+    def pipelineStage(self, *given: Any) -> AbstractContextManager[None]:
+        """In which stage of a pipeline nodes run, where the option `enablePipelining` is set.
+
+        Parameters
+        ----------
+        given:
+            The stage's number, or what a node makes and the number, as for `virtualGraph`.
+
+        Returns
+        -------
+        AbstractContextManager
+            Within it, nodes that are added are of the stage.
+
+        Raises
+        ------
+        popart_exception
+            As from `virtualGraph`.
+        """
+        return self._placed("pipelineStage", STAGE, given)
+
+    def _placed(self, call: str, attribute: str, given: Sequence[Any]) -> AbstractContextManager[None]:
+        number = given[-1] if given else None
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0 or len(given) > 2:
+            raise popart_exception(f"{call} takes a number from 0 on, or tensors and a number, got {', '.join(map(repr, given))}")
+        if len(given) == 2:
+            self.addNodeAttribute(attribute, int(number), given[0])
+            return nullcontext()
+        return self._within(attribute, int(number))
+
+    @contextmanager
+    def _within(self, attribute: str, number: int) -> Iterator[None]:
+        before = self._places.get(attribute)
+        self._places[attribute] = number
+        try:
+            yield
+        finally:
+            del self._places[attribute]
+            if before is not None:
+                self._places[attribute] = before
+
     def setGraphName(self, name: str) -> None:
         """Give the graph a name.
 
@@ -291,6 +353,9 @@ class Builder:
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         for node in self._graph.node:
             if wanted & set(node.output):
+                kept = [one for one in node.attribute if one.name != name]
+                del node.attribute[:]
+                node.attribute.extend(kept)
                 node.attribute.append(helper.make_attribute(name, value))
                 return
         raise popart_exception(f"addNodeAttribute: no node makes {sorted(wanted)}")
@@ -366,16 +431,6 @@ class Builder:
         Path(filename).write_bytes(self.getModelProto())
 
 
-def _placing(name: str, doc: str) -> Any:
-    def method(self: Builder, *given: Any) -> Any:
-        if given and int(given[-1]) != 0:
-            raise MissingFeature(f"Builder.{name}: models on several IPUs are not there for PopART's builder, got {given[-1]}")
-        return nullcontext()
-
-    method.__doc__ = doc
-    return method
-
-
 def _hint(name: str, doc: str) -> Any:
     def method(self: Builder, *given: Any) -> Any:
         logging.getLogger("popart").warning("Builder.%s changes nothing: it is about PopART's compiler", name)
@@ -385,11 +440,6 @@ def _hint(name: str, doc: str) -> Any:
     return method
 
 
-for _name, _doc in {
-    "virtualGraph": "Nodes are on an IPU: on the first one, since others are not there: `MissingFeature`.",
-    "pipelineStage": "Nodes are of a stage of a pipeline: of the first one, since others are not there: `MissingFeature`.",
-}.items():
-    setattr(Builder, _name, _placing(_name, _doc))
 for _name, _doc in {
     "executionPhase": "Nodes are of a phase, which changes nothing here.",
     "recomputeOutput": "What nodes make is computed again, which changes nothing here.",

@@ -21,6 +21,7 @@ from pypoplar.onnx.onnx_types import Precision, dtype_name
 from pypoplar.onnx.plan_steps import GraphPlan
 from pypoplar.onnx.planned_module import PlannedModule
 from pypoplar.popart.graph_builder import model_proto
+from pypoplar.popart.node_places import PlacedPlan, placed_plan
 from pypoplar.popart.popart_devices import DeviceInfo
 from pypoplar.popart.popart_optimizers import PopartOptimizer
 from pypoplar.popart.popart_types import DataFlow, InputShapeInfo, PyStepIO, PyStepIOCallback, PyWeightsIO, popart_exception
@@ -73,6 +74,9 @@ class _Session:
         if not isinstance(device, DeviceInfo):
             raise popart_exception(f"a session takes a device that DeviceManager gives, got {device!r}")
         self._proto = model_proto(model)
+        if options is not None and not isinstance(options, SessionOptions):
+            raise popart_exception(f"a session takes SessionOptions as userOptions, got {options!r}")
+        self._device = device
         self._flow, self._options = dataFlow, SessionOptions() if options is None else options
         self._shapes = {} if shapes is None else shapes.infos
         self._loss, self._optimizer = loss, optimizer
@@ -137,15 +141,17 @@ class _Session:
         self._source = ModelSource.read(proto, Precision())
         given = {one.name: self._meta(one) for one in proto.graph.input if one.name not in self._source.initializers}
         if self._optimizer is None:
-            self._plan = Planner(self._source, given).plan()
+            placed = self._placed(Planner(self._source, given).plan())
+            self._plan = placed.plan
             if all(value.known for value in self._plan.outputs.values()):
                 raise popart_exception("all anchors are known without the device: nothing depends on inputs")
-            self._module = PlannedModule(self._plan, self._source.initializers)
-            self._executor = inferenceModel(self._module.eval(), self._torch_options())
+            self._module = PlannedModule(self._plan, self._source.initializers, placed.blocks)
+            self._executor = inferenceModel(self._module.eval(), placed.of_options(self._torch_options()))
         else:
-            self._plan = plan_for_training(self._source, given)
-            self._module = TrainableGraph(self._plan, self._source, self._loss)
-            options = self._torch_options()
+            placed = self._placed(plan_for_training(self._source, given))
+            self._plan = placed.plan
+            self._module = TrainableGraph(self._plan, self._source, self._loss, placed.blocks)
+            options = placed.of_options(self._torch_options())
             for name in self._flow.anchors():
                 if name.startswith(GRADIENT):
                     options.anchorTensor(name, self._gradient_name(name), OutputMode.All)
@@ -153,6 +159,10 @@ class _Session:
         self._executor.compile(*(self._flat(one.name, None) for one in self._plan.inputs))
         if self._seed is not None:
             self.setRandomSeed(self._seed)
+
+    def _placed(self, plan: GraphPlan) -> PlacedPlan:
+        batches = self._flow.batchesPerStep() if self._optimizer is None or self._accumulated == 1 else self._accumulated
+        return placed_plan(plan, self._options, self._device.numIpus, batches)
 
     def _gradient_name(self, anchor: str) -> str:
         assert self._plan is not None

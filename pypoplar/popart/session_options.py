@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from pypoplar.errors import MissingFeature
-from pypoplar.popart.popart_enums import PatternsLevel
+from pypoplar.popart.popart_enums import PatternsLevel, ReductionType, VirtualGraphMode
 from pypoplar.popart.popart_types import popart_exception
 from pypoplar.spelling import nearest
 
@@ -21,6 +21,8 @@ WORKING: dict[str, Any] = {
     "lstmOptions": {},
     "partialsTypeMatMuls": "",
     "enableFloatingPointChecks": False,
+    "enablePipelining": False,
+    "virtualGraphMode": 0,
 }
 """Those that change numbers or costs."""
 REFUSED: dict[str, Any] = {
@@ -52,7 +54,6 @@ ACCEPTED: dict[str, Any] = {
     "enableNonStableSoftmax": False,
     "enableOutlining": True,
     "enableOutliningCopyCostPruning": True,
-    "enablePipelining": False,
     "enablePrefetchDatastreams": True,
     "enableSerializedMatmuls": True,
     "enableStableNorm": False,
@@ -79,9 +80,8 @@ ACCEPTED: dict[str, Any] = {
     "swapLimitScheduler": 1000000000,
     "timeLimitScheduler": 1e9,
     "useHostCopyOps": False,
-    "virtualGraphMode": 0,
 }
-"""Those of outlining, scheduling, caching, placement and pictures, which change nothing here: operations are all on IPU 0."""
+"""Those of outlining, scheduling, caching and pictures, which change nothing here."""
 GROUPS = (
     "accumulateOuterFragmentSettings",
     "accumulatorTensorLocationSettings",
@@ -123,9 +123,30 @@ class SessionOptions:
             raise MissingFeature(
                 f"SessionOptions.{name} is {value!r}: PopART's sessions have no replicas here, and take data from the host"
             )
+        if name in WORKING:
+            _check(name, value)
         if (name in ACCEPTED or name in GROUPS) and value != self.__dict__[name]:
             logging.getLogger("popart").warning("SessionOptions.%s changes nothing here", name)
         self.__dict__[name] = value
+
+
+def _check(name: str, value: Any) -> None:
+    """`popart_exception` for a value that is not of the kind of the option's first one."""
+    kind = type(WORKING[name])
+    words = {bool: "True or False", int: "a whole number", dict: "a dict of texts", str: "a text"}[kind]
+    right = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+    if kind is dict and right:
+        right = all(isinstance(one, str) for pair in value.items() for one in pair)
+    if not right:
+        raise popart_exception(f"SessionOptions.{name} is {words}, got {value!r}")
+    if name == "accumulationFactor" and value < 1:
+        raise popart_exception(f"SessionOptions.accumulationFactor is at least 1, got {value}")
+    if name == "accumulationAndReplicationReductionType" and value not in (ReductionType.Sum, ReductionType.Mean):
+        raise popart_exception(f"SessionOptions.accumulationAndReplicationReductionType is Sum or Mean, got {value!r}")
+    if name == "virtualGraphMode" and value not in (VirtualGraphMode.Off, VirtualGraphMode.Manual):
+        raise MissingFeature(
+            f"SessionOptions.virtualGraphMode is {value!r}: there are Off and Manual, in which Builder.virtualGraph says where"
+        )
 
 
 class Patterns:

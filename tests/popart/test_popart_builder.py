@@ -5,7 +5,6 @@ import onnx
 import pytest
 
 from pypoplar import popart
-from pypoplar.errors import MissingFeature
 
 
 def test_nodes_names_shapes_and_types():
@@ -42,8 +41,6 @@ def test_the_opset_is_one_and_unknown_names_have_the_nearest():
     ):
         with pytest.raises(popart.popart_exception, match=message):
             make()
-    with pytest.raises(MissingFeature, match="several IPUs"):
-        builder.virtualGraph(1)
 
 
 def test_a_subgraph_is_the_body_of_a_loop():
