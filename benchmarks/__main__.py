@@ -43,6 +43,7 @@ ROWS = (
     "networks",
     "transformer",
     "torch_models",
+    "onnx_models",
     "large_networks",
     "predictions",
 )

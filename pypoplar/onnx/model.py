@@ -400,7 +400,9 @@ class Model:
         if all(value.known for value in plan.outputs.values()):
             return None, names
         module = PlannedModule(plan, self._source.initializers)
-        return inferenceModel(module.eval(), self._options), names
+        executor = inferenceModel(module.eval(), self._options)
+        executor.hold_weights()
+        return executor, names
 
     @contextmanager
     def _told_by_nodes(self, compiled: _Compiled) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from pypoplar.errors import MissingFeature
@@ -51,7 +52,11 @@ class PopartOptimizer:
         for name, setting in given.items():
             if name not in defaults:
                 raise popart_exception(f"{type(self).__name__} has no setting {name!r}{nearest(name, defaults)}")
-            number, constant = setting if isinstance(setting, tuple) else (setting, True)
+            number, constant = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, True)
+            if (isinstance(number, bool) and name != "nesterov") or not isinstance(number, bool | int | float | np.number):
+                raise popart_exception(
+                    f"{type(self).__name__}: {name} is a number, or (number, whether it is constant), got {setting!r}"
+                )
             self.settings[name], self.constant[name] = float(number), bool(constant)
 
     def insertSpecific(self, tensor: str, settings: Mapping[str, Setting]) -> None:
@@ -69,6 +74,12 @@ class PopartOptimizer:
             else:
                 optimizer.variable_attrs.markAsConstant(theirs)
         return optimizer
+
+
+def _scaled(optimizer: Any, settings: Mapping[str, float]) -> Any:
+    """An optimiser of PyTorch's whose loss is scaled."""
+    optimizer.loss_scaling = settings["lossScaling"]
+    return optimizer
 
 
 class SGD(PopartOptimizer):
@@ -112,8 +123,10 @@ class Adam(PopartOptimizer):
         **__: Any,
     ) -> None:
         super().__init__(settings or {}, ADAM_DEFAULTS)
-        if mode not in (AdamMode.Adam, AdamMode.AdamNoBias, AdamMode.Lamb, AdamMode.LambNoBias):
-            raise MissingFeature(f"Adam: the mode {mode.name} is not there yet")
+        if mode not in list(AdamMode) or weight_decay_mode not in list(WeightDecayMode):
+            raise popart_exception(f"Adam takes an AdamMode and a WeightDecayMode, got {mode!r} and {weight_decay_mode!r}")
+        if mode == AdamMode.AdaMax and weight_decay_mode == WeightDecayMode.Decay and self.settings["defaultWeightDecay"]:
+            raise MissingFeature("Adam: AdaMax with a weight decay has it as an L2Regularization; Decay is not there")
         self.mode, self.decay = mode, weight_decay_mode
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
@@ -127,6 +140,10 @@ class Adam(PopartOptimizer):
             "loss_scaling": own["lossScaling"],
             "bias_correction": self.mode in (AdamMode.Adam, AdamMode.Lamb),
         }
+        if self.mode == AdamMode.AdaMax:
+            return _scaled(
+                torch.optim.Adamax(parameters, **{name: numbers[name] for name in ("lr", "betas", "eps", "weight_decay")}), own
+            )
         if self.mode in (AdamMode.Lamb, AdamMode.LambNoBias):
             return optim.LAMB(parameters, max_weight_norm=own["defaultMaxWeightNorm"], **numbers)
         kind = optim.AdamW if self.decay == WeightDecayMode.Decay else optim.Adam
@@ -145,13 +162,22 @@ class Adaptive(PopartOptimizer):
         **__: Any,
     ) -> None:
         super().__init__(settings or {}, ADAPTIVE_DEFAULTS)
-        if mode not in (AdaptiveMode.RMSProp, AdaptiveMode.CenteredRMSProp):
-            raise MissingFeature(f"Adaptive: the mode {mode.name} is not there yet")
+        if mode not in list(AdaptiveMode) or weight_decay_mode not in list(WeightDecayMode):
+            raise popart_exception(f"Adaptive takes an AdaptiveMode and a WeightDecayMode, got {mode!r} and {weight_decay_mode!r}")
+        if weight_decay_mode == WeightDecayMode.Decay and self.settings["defaultWeightDecay"]:
+            raise MissingFeature("Adaptive: a weight decay is an L2Regularization here; Decay is not there")
+        if self.settings["defaultMomentum"] and mode not in (AdaptiveMode.RMSProp, AdaptiveMode.CenteredRMSProp):
+            raise MissingFeature(f"Adaptive: the mode {mode.name} has no momentum here")
         self.mode = mode
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser of poptorch that does the same."""
         own = self.settings
+        common = {"lr": own["defaultLearningRate"], "eps": own["defaultEps"], "weight_decay": own["defaultWeightDecay"]}
+        if self.mode == AdaptiveMode.AdaGrad:
+            return _scaled(torch.optim.Adagrad(parameters, **common), own)
+        if self.mode == AdaptiveMode.AdaDelta:
+            return _scaled(torch.optim.Adadelta(parameters, rho=own["defaultAlpha"], **common), own)
         return optim.RMSprop(
             parameters,
             lr=own["defaultLearningRate"],

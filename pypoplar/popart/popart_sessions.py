@@ -147,6 +147,7 @@ class _Session:
                 raise popart_exception("all anchors are known without the device: nothing depends on inputs")
             self._module = PlannedModule(self._plan, self._source.initializers, placed.blocks)
             self._executor = inferenceModel(self._module.eval(), placed.of_options(self._torch_options()))
+            self._executor.hold_weights()
         else:
             placed = self._placed(plan_for_training(self._source, given))
             self._plan = placed.plan

@@ -117,6 +117,18 @@ OPTIMIZERS = {
         lambda: popart.Adam({"defaultLearningRate": (0.01, False), "defaultEps": (1e-6, True)}),
         lambda weights: torch.optim.Adam(weights, lr=0.01, eps=1e-6),
     ),
+    "AdaGrad": (
+        lambda: popart.Adaptive({"defaultLearningRate": (0.05, False), "lossScaling": 8.0}, popart.AdaptiveMode.AdaGrad),
+        lambda weights: torch.optim.Adagrad(weights, lr=0.05, eps=1e-6),
+    ),
+    "AdaDelta": (
+        lambda: popart.Adaptive({"defaultLearningRate": 0.5, "defaultAlpha": 0.9}, popart.AdaptiveMode.AdaDelta),
+        lambda weights: torch.optim.Adadelta(weights, lr=0.5, rho=0.9, eps=1e-6),
+    ),
+    "AdaMax": (
+        lambda: popart.Adam({"defaultLearningRate": 0.01}, popart.AdamMode.AdaMax),
+        lambda weights: torch.optim.Adamax(weights, lr=0.01, eps=1e-6),
+    ),
 }
 
 

@@ -255,10 +255,11 @@ class TestKinds:
         ("make", "kind", "message"),
         [
             (
-                lambda p: torch.optim.Adagrad(p),
+                lambda p: torch.optim.Rprop(p),
                 MissingFeature,
-                "Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB",
+                "Rprop: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB, Adagrad, Adadelta, Adamax",
             ),
+            (lambda p: torch.optim.Adagrad(p, lr_decay=0.1), MissingFeature, r"lr_decay is 0, got 0\.1 \(parameter group 0\)"),
             (lambda p: torch.optim.Adam(p, differentiable=True), MissingFeature, r"differentiable=True yet \(parameter group 0\)"),
             (lambda p: p, PoplarTypeError, "an optimiser is one of"),
         ],

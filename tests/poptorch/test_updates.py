@@ -36,6 +36,9 @@ SETTINGS = {
         {"lr": 0.05, "momentum": 0.7, "alpha": 0.8},
         {"lr": 0.05, "momentum": 0.7, "centered": True, "maximize": True},
     ],
+    "Adagrad": [{"lr": 0.05}, {"lr": 0.05, "weight_decay": 0.1, "maximize": True, "initial_accumulator_value": 0.5}],
+    "Adadelta": [{"lr": 0.5}, {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "weight_decay": 0.1}],
+    "Adamax": [{"lr": 0.05}, {"lr": 0.05, "betas": (0.7, 0.9), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}],
 }
 EVERY = [(kind, chosen) for kind, several in SETTINGS.items() for chosen in several]
 

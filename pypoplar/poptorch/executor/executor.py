@@ -81,6 +81,7 @@ class PoplarExecutor:
         self._attached = False
         self._seconds = 0.0
         self._on_device: dict[str, torch.Tensor] = {}  # the values that parameters and buffers have there; empty: any
+        self._held = False  # whether nobody changes the module's weights
         self._before: dict[str, torch.Tensor] = {}  # the same when the call began that runs, or the last one
         self._reading = False  # whether that call has begun to give the module the device's values
         for watcher in watchers():
@@ -118,7 +119,8 @@ class PoplarExecutor:
         assert self._given is not None
         assert self._state is not None
         leaves = self._given.check(in_order(self._module, args, kwargs), built.compiled.arguments)
-        self._state.check(self._module)
+        if not self._held:
+            self._state.check(self._module)
         if not self._attached:
             self.attachToDevice()
         self._write_changed()
@@ -566,7 +568,13 @@ class PoplarExecutor:
         """Keep what the device has, to see what changes on the host, in whatever way. Nobody else has those that are `own`."""
         self._on_device = {name: tensor if name in own else tensor.clone() for name, tensor in tensors.items()}
 
+    def hold_weights(self) -> None:
+        """Let calls look no more for what has changed in the module: for one of inference that only its maker has."""
+        self._held = True
+
     def _write_changed(self) -> None:
+        if self._held and self._on_device:
+            return
         if not self._on_device or not same_values(tensors_of(self._module), self._on_device):
             self.copyWeightsToDevice()
 

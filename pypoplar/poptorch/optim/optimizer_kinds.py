@@ -16,6 +16,9 @@ KINDS = {
     "Adam": torch.optim.Adam,
     "RMSprop": torch.optim.RMSprop,
     "LAMB": LAMB,
+    "Adagrad": torch.optim.Adagrad,
+    "Adadelta": torch.optim.Adadelta,
+    "Adamax": torch.optim.Adamax,
 }
 HOST_ONLY = ("differentiable",)
 """Arguments of PyTorch's that a device's step does not have."""
@@ -32,7 +35,7 @@ def optimizer_kind(optimizer: object) -> str:
     Returns
     -------
     str
-        "SGD", "Adam", "AdamW", "RMSprop" or "LAMB".
+        "SGD", "Adam", "AdamW", "RMSprop", "LAMB", "Adagrad", "Adadelta" or "Adamax".
 
     Raises
     ------
@@ -54,6 +57,11 @@ def optimizer_kind(optimizer: object) -> str:
         for argument in HOST_ONLY:
             if group.get(argument):
                 raise MissingFeature(f"{name}: pypoplar does not have {argument}=True yet (parameter group {number})")
+        if group.get("lr_decay"):
+            raise MissingFeature(
+                f"{name}: on the device lr_decay is 0, got {group['lr_decay']} (parameter group {number}); "
+                "lr may change between calls"
+            )
     if kind not in ("Adam", "AdamW"):
         return kind
     decoupled = {bool(group["decoupled_weight_decay"]) for group in optimizer.param_groups}

@@ -18,6 +18,9 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "AdamW": ("lr", "betas", "eps", "weight_decay"),
     "RMSprop": ("lr", "alpha", "eps", "weight_decay", "momentum"),
     "LAMB": ("lr", "betas", "eps", "weight_decay", "max_weight_norm"),
+    "Adagrad": ("lr", "eps", "weight_decay"),
+    "Adadelta": ("lr", "rho", "eps", "weight_decay"),
+    "Adamax": ("lr", "betas", "eps", "weight_decay"),
 }
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "SGD": ("nesterov", "maximize"),
@@ -25,6 +28,9 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
     "AdamW": ("amsgrad", "maximize"),
     "RMSprop": ("centered", "maximize"),
     "LAMB": ("maximize",),  # which is False: it has none
+    "Adagrad": ("maximize",),
+    "Adadelta": ("maximize",),
+    "Adamax": ("maximize",),
 }
 ATTRIBUTES: Mapping[str, Any] = {
     "use_combined_accum": False,
@@ -39,7 +45,7 @@ ATTRIBUTES: Mapping[str, Any] = {
 """What the optimisers of `poptorch.optim` have for all groups, and what PyTorch's, which do not have it, are taken to have."""
 USUAL = {"weight_decay": 0.0, "momentum": 0.0, "dampening": 0.0, "eps": 1e-8, "max_weight_norm": 65500.0, "loss_scaling": 1.0}
 """Numbers of PyTorch's optimisers that are constants of the program where they have these values, as in PopTorch."""
-ALWAYS_CONSTANT = ("betas", "alpha")
+ALWAYS_CONSTANT = ("betas", "alpha", "rho")
 
 
 @frozen
@@ -67,8 +73,9 @@ class GroupSettings:
         values["loss_scaling"] = float(getattr(optimizer, "loss_scaling", 1.0))
         known = [name for name in (*names, "loss_scaling") if _is_constant(optimizer, kind, name, given)]
         constant = {part for name in known for part in _parts(name)}
-        fixed = {name: bool(given.get(name, False)) for name in FLAGS[kind]}
+        fixed: dict[str, Any] = {name: bool(given.get(name, False)) for name in FLAGS[kind]}
         fixed |= {name: getattr(optimizer, name, usual) for name, usual in ATTRIBUTES.items()}
+        fixed["initial_accumulator_value"] = float(given.get("initial_accumulator_value", 0.0))  # of Adagrad
         return GroupSettings(kind, group, values, frozenset(constant), fixed)
 
     def check_replaces(self, compiled: GroupSettings) -> None:

@@ -15,6 +15,14 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Max, Sqrt
+from pypoplar.poptorch.update.accumulated_squares import (
+    change_alike,
+    change_states,
+    divide_by_largest,
+    divide_by_sum,
+    largest_states,
+    sum_states,
+)
 from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction, PartOf
 from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
 from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, FINAL, AutomaticLossScaling
@@ -45,12 +53,18 @@ STEPS: Mapping[str, Callable[[ParameterStep, Sequence], None]] = {
     "Adam": adapt,
     "AdamW": adapt,
     "RMSprop": normalise,
+    "Adagrad": divide_by_sum,
+    "Adadelta": change_alike,
+    "Adamax": divide_by_largest,
     "LAMB": adapt_layerwise,
 }
 STATES: Mapping[str, Callable[[GroupSettings], list[StateKind]]] = {
     "Adam": moment_states,
     "AdamW": moment_states,
     "RMSprop": mean_states,
+    "Adagrad": sum_states,
+    "Adadelta": change_states,
+    "Adamax": largest_states,
     "LAMB": moment_states,
 }
 
