@@ -30,6 +30,7 @@ TESTED_IN = {  # where the name of a room is not that of a folder or of a module
     "extras": ("documents/test_readme.py",),
     "options": ("test_options_parse.py",),
     "ipu": ("codelet",),
+    "codelet.cpp_tree": ("codelet/cpp",),
     "codelet.listing": ("command/test_listing.py",),
     "notebook": ("report/test_notebook_html.py",),
     "": ("test_import.py",),

@@ -13,7 +13,7 @@ from codelet_rig import run
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cpp.cpp_codelets import codelets_of
-from pypoplar.codelet.cpp.translation_unit import CppFile
+from pypoplar.codelet.cpp_tree.translation_unit import CppFile
 
 # ruff: noqa: C901, E501, PLR0911, PLR0912 - an arm for each kind of statement, each a line of C++
 TYPES = {

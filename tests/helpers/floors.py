@@ -23,6 +23,7 @@ FLOORS = (
     "codelet.language",
     "codelet.frontend",
     "codelet.codelet",
+    "codelet.cpp_tree",
     "codelet.cpp",
     "codelet.registry",
     "codelet.listing",

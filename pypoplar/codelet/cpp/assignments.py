@@ -7,11 +7,11 @@ from abc import abstractmethod
 from attrs import evolve
 
 from pypoplar.codelet.cpp.cpp_places import CppPlaces
-from pypoplar.codelet.cpp.cpp_types import BITS, FLOATS, register, usual
-from pypoplar.codelet.cpp.cpp_values import ALONE, SUM, NumberPlace, NumberText, Pointer, literal
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.cpp_values import ALONE, SUM, NumberPlace, NumberText, Pointer, VectorLanes, literal
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.cpp_types import BITS, FLOATS, register, usual
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
 class Assignments(CppPlaces):
@@ -21,15 +21,28 @@ class Assignments(CppPlaces):
         """``++x``, ``x--`` of a number, as a value."""
         place = self.place(node.parts[0])
         symbol = "+=" if "++" in node.operator else "-="
+        if place.view:
+            before = self.kept(self.read(place))
+            self.stepped_view(place, node)
+            return self.read(place) if node.operator in ("++", "--") else before
         if node.operator in ("++", "--"):
             self.emit(self.step_text(place, symbol, node))
-            return place.read()
+            return self.read(place)
         if place.is_local and self.may_wait(node):
             self.after.append(self.step_text(place, symbol, node))
-            return place.read()
-        before = self.kept(place.read())
+            return self.read(place)
+        before = self.kept(self.read(place))
         self.emit(self.step_text(place, symbol, node))
         return before
+
+    def stepped_view(self, place: NumberPlace, node: Node) -> bool:
+        """A step of a number that is kept in the bytes of others."""
+        if place.view:
+            symbol = "+" if "++" in node.operator else "-"
+            work = "i32" if place.type in ("i8", "u8", "i16", "u16") else place.type
+            left = self.converted(self.read(place), work, node)
+            self.store(place, self.arithmetic(symbol, left, self.constant(1, work), work, node), node)
+        return bool(place.view)
 
     def step_text(self, place: NumberPlace, symbol: str, node: Node) -> str:
         if place.type == "bool":
@@ -56,7 +69,7 @@ class Assignments(CppPlaces):
         pointer = self.pointer(name)
         if not pointer.at.named:
             refuse(node, f"'{name.name}' is no pointer that can be moved")
-        size = self.scaled(pointer.to, literal(1, "i32")).text
+        size = self.scaled(pointer, literal(1, "i32")).text
         text = f"{pointer.at.text} {'+' if '++' in node.operator else '-'}= {size}"
         if node.operator in ("++", "--"):
             self.emit(text)
@@ -78,6 +91,9 @@ class Assignments(CppPlaces):
         if sort == "record":
             self.assign_struct(target, source, node)
             return
+        if sort == "vector":
+            self.assign_lanes(self.lanes(target), self.lanes(source), node)
+            return
         if sort != "number":
             refuse(node, f"an assignment of {target.type.spelling}")
         self.assign_number(target, source, node)
@@ -85,8 +101,7 @@ class Assignments(CppPlaces):
     def assign_number(self, target: Node, source: Node, node: Node) -> None:
         type = target.type.value.code
         code = self.source_of(source, type)
-        place = self.place(target)
-        self.emit(f"{place.text} = {self.for_place(place, code, node)}")
+        self.store(self.place(target), code, node)
 
     def source_of(self, source: Node, type: str) -> NumberText:
         """A number that is stored to a type: what the store converts by itself is not converted before."""
@@ -112,11 +127,14 @@ class Assignments(CppPlaces):
         """``x += y``."""
         target, source = node.parts
         symbol = node.operator[:-1]
+        if target.type.value.sort == "vector":
+            self.assign_compound_lanes(node)
+            return
         if target.type.value.sort == "pointer":
             pointer = self.pointer(target)
             if not pointer.at.named:
                 refuse(node, "this is no pointer that can be moved")
-            index = self.scaled(pointer.to, self.number(source))
+            index = self.scaled(pointer, self.number(source))
             self.emit(f"{pointer.at.text} {symbol}= {self.position(index)}")
             return
         place_type = target.type.value.code
@@ -126,10 +144,13 @@ class Assignments(CppPlaces):
         right = self.compound_source(source, type, place_type, node) if symbol not in ("<<", ">>") else self.number(source)
         type = place_type if type == "f64" else type
         place = self.place(target)
-        left = self.converted(place.read(), type, node)
+        left = self.converted(self.read(place), type, node)
         if symbol not in ("<<", ">>"):
             right = self.converted(right, type, node)
         result = self.arithmetic(symbol, left, right, type, node)
+        if place.view:
+            self.store(place, self.converted(result, place_type, node), node)
+            return
         short = f"{left.text} {symbol} " if symbol != "/" or type in FLOATS else f"{left.text} // "
         if (
             register(place_type) == type
@@ -163,6 +184,14 @@ class Assignments(CppPlaces):
         if not old.at.named:
             refuse(node, "this is no pointer that can be moved")
         self.emit(f"{old.at.text} = {self.position(new.at)}")
+
+    @abstractmethod
+    def assign_lanes(self, target: VectorLanes, source: VectorLanes, node: Node) -> None:
+        """Set all elements of a vector of the hardware."""
+
+    @abstractmethod
+    def assign_compound_lanes(self, node: Node) -> None:
+        """``v += w`` of vectors of the hardware."""
 
     @abstractmethod
     def effect(self, node: Node) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import frozen
 
-from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, split_arguments, type_of
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.cpp_types import NAMES, CppType, split_arguments, type_of
+from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.ir.terms import Access, Form, Kind
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.types import BY_NAME
@@ -120,7 +120,7 @@ def _bases(declared: Any) -> Iterator[Any]:
     template = declared
     children = [child for child in declared.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"]
     if not children:  # an instance of a template has those of the template
-        from pypoplar.codelet.cpp.clang_library import clang
+        from pypoplar.codelet.cpp_tree.clang_library import clang
 
         template = clang().functions.clang_getSpecializedCursorTemplate(declared)
         children = (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from pypoplar.codelet.cpp.changes import ends
-from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
 from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, as_type, literal
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import TAKEN, Refused, Writing, refuse
+from pypoplar.codelet.cpp_tree.changes import ends
+from pypoplar.codelet.cpp_tree.cpp_types import NAMES, CppType, register, type_of
+from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.source import FunctionSource, Meaning
 from pypoplar.codelet.language.source_text import Listing

@@ -8,9 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.cpp_expressions import CppExpressions
-from pypoplar.codelet.cpp.cpp_places import EDGES, ZERO, elements_of, is_array, is_container
-from pypoplar.codelet.cpp.cpp_types import FLOATS, register, split_arguments, type_of
+from pypoplar.codelet.cpp.cpp_places import EDGES, is_array, is_container
 from pypoplar.codelet.cpp.cpp_values import (
     Itself,
     Lambda,
@@ -21,12 +19,16 @@ from pypoplar.codelet.cpp.cpp_values import (
     Struct,
     Value,
     VectorName,
+    innermost,
     literal,
 )
-from pypoplar.codelet.cpp.declarations_of import initial_of
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.memory_calls import MASKS, REFUSED, MemoryCalls
+from pypoplar.codelet.cpp.memory_views import ZERO
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import is_function, refuse
+from pypoplar.codelet.cpp_tree.cpp_types import FLOATS, register, split_arguments, type_of
+from pypoplar.codelet.cpp_tree.declarations_of import initial_of
+from pypoplar.codelet.cpp_tree.tree import Node
 
 _RENAMED = {
     "fabs": "abs",
@@ -44,26 +46,31 @@ _READINGS = {
     "__builtin_ipu_urand32": ("ipu.random_uint", "u32"), "urand32": ("ipu.random_uint", "u32"),
     "__builtin_ipu_urand64": ("ipu.random_ulonglong", "u64"), "urand64": ("ipu.random_ulonglong", "u64"),
 }  # fmt: skip
+_NAMED = (
+    *_READINGS, "__pypoplar_check", "printf", "memset", "memcpy", "load_postinc", "store_postinc",
+    "__pypoplar_convert", "__pypoplar_bits",
+)  # fmt: skip
 _PREDICATES = ("isnan", "isinf", "isfinite")
 _NO_FORM = {
     "malloc": "malloc: the device has no heap; declare an array", "free": "free: the device has no heap",
-    "round": "round: it rounds halves away from zero, which no operation does; write std::rint, or std::floor(x + 0.5f)",
+    "fma": "fma: it rounds once, and the device twice; write x * y + z",
+    "tgamma": "tgamma: the device has no gamma function", "lgamma": "lgamma: the device has no gamma function",
 }  # fmt: skip
 _STD = "pypoplar/codelet/cpp/headers/"
 
 
-class CppCalls(CppExpressions):
+class CppCalls(MemoryCalls):
     """What is called."""
 
     def called_number(self, node: Node) -> NumberText:
         found = self.call_value(node)
         if isinstance(found, NumberPlace):
-            return found.read()
+            return self.read(found)
         if isinstance(found, NumberText):
             return found
         refuse(node, f"{node.name or 'this call'} gives no number")
 
-    def call_value(self, node: Node) -> Value | None:
+    def call_value(self, node: Node) -> Value | None:  # noqa: C901, PLR0912 - one for each sort of function
         """What a call gives; None for nothing."""
         name, parts, function = node.name, node.parts, node.referenced
         if name.startswith("operator") and parts:
@@ -91,6 +98,14 @@ class CppCalls(CppExpressions):
             refuse(node, f"'{name}' {where}: give its definition in a header, found by -Idir")
         target = Node(definition) if not _has_body(function) else function
         this: Value | None = None
+        if name.startswith("operator"):
+            if name == "operator=" and (target.line, target.column) == _place_of(target):
+                self.assign_struct(parts[0], parts[-1], node)
+                return self.struct(parts[0])
+            arguments = [part for part in parts if not _is_callee(part, name)]
+            if target.kind == "CXX_METHOD":
+                this, arguments = self.struct(arguments[0]), arguments[1:]
+            return self.own_function(node, target, arguments, this)
         if target.kind == "CXX_METHOD" and callee is not None and not target.cursor.is_static_method():
             this = self.owner(callee)
             if target.cursor.is_virtual_method():
@@ -122,7 +137,7 @@ class CppCalls(CppExpressions):
             if name == "operator=":
                 self.emit(f"{place.text} = {self.for_place(place, right, node)}")
             else:
-                result = self.arithmetic(name[8], self.converted(place.read(), right.type, node), right, right.type, node)
+                result = self.arithmetic(name[8], self.converted(self.read(place), right.type, node), right, right.type, node)
                 self.emit(f"{place.text} = {self.stored(result, place.type, node)}")
             return place
         if node.type.value.sort == "pointer" and name.startswith("operator "):
@@ -150,20 +165,10 @@ class CppCalls(CppExpressions):
             refuse(node, _NO_FORM[name])
         if qualified in ("std::move", "std::forward"):
             return self.value(arguments[0])
-        if name == "__pypoplar_check":
-            self.emit(f"{self.use('ipu.check')}({self.condition(arguments[0]).text})")
-            return None
-        if name == "printf":
-            self.print_call(node, arguments)
-            return None
-        if name in ("memset", "memcpy"):
-            self.memory_call(node, name, arguments)
-            return None
-        if name in _READINGS:
-            python, type = _READINGS[name]
-            return self.kept(NumberText(f"{self.use(python)}()", type, type))
-        if name in ("__builtin_ipu_get_scount_l",):
-            return self.kept(NumberText(f"{self.use('ipu.cycle_count')}()", "u32", "u32"))
+        if name in _NAMED or name.startswith("__builtin_ipu_"):
+            named = self.named_call(node, name, arguments)
+            if named is not NotImplemented:
+                return named
         if _STD not in function.file or ("::" in name and not qualified.startswith(("std::", "ipu::"))):
             return NotImplemented if not name.startswith("__builtin") else self.builtin(node, name)
         types = {argument.type.value.sort for argument in arguments}
@@ -179,6 +184,34 @@ class CppCalls(CppExpressions):
             if any(argument.type.value.code == "f64" for argument in arguments):
                 refuse(node, DOUBLE)
             return self.library_function(plain, [self.number(argument) for argument in arguments], type, node)
+        if types == {"vector"} and not _has_body(function) and node.type.value.sort == "vector":
+            return self.function_of_lanes(name, arguments, node)
+        return NotImplemented
+
+    def named_call(self, node: Node, name: str, arguments: list[Node]) -> Any:
+        """A function that is known by its name; NotImplemented for others."""
+        if name == "__pypoplar_check":
+            self.emit(f"{self.use('ipu.check')}({self.condition(arguments[0]).text})")
+            return None
+        if name == "printf":
+            self.print_call(node, arguments)
+            return None
+        if name in ("memset", "memcpy"):
+            self.memory_call(node, name, arguments)
+            return None
+        if name in _READINGS:
+            python, type = _READINGS[name]
+            return self.kept(NumberText(f"{self.use(python)}()", type, type))
+        if name in ("load_postinc", "store_postinc"):
+            return self.postincrement(node, name, arguments)
+        if name in ("__pypoplar_convert", "__pypoplar_bits"):
+            return self.recast(node, name, arguments[0])
+        if name.startswith("__builtin_ipu_") and name.removeprefix("__builtin_ipu_") in REFUSED:
+            refuse(node, f"{name}: {REFUSED[name.removeprefix('__builtin_ipu_')]}")
+        if name.removeprefix("__builtin_ipu_").partition("_")[0] in MASKS and name.endswith("f32"):
+            return self.masked(node, name, arguments)
+        if name in ("__builtin_ipu_get_scount_l",):
+            return self.kept(NumberText(f"{self.use('ipu.cycle_count')}()", "u32", "u32"))
         return NotImplemented
 
     def builtin(self, node: Node, name: str) -> Any:
@@ -224,33 +257,6 @@ class CppCalls(CppExpressions):
             codes.append(self.number(inner))
         self.emit(f"{self.use('print')}({_format(text, codes, node)})")
 
-    def memory_call(self, node: Node, name: str, arguments: list[Node]) -> None:
-        target = self.pointer(_uncast(arguments[0]))
-        type = self.element_type(target.to if elements_of(target.to) == 1 else _innermost(target.to), node)
-        size = {"i8": 1, "u8": 1, "bool": 1, "i16": 2, "u16": 2, "f16": 2, "i64": 8, "u64": 8}.get(type, 4)
-        count = self.number(arguments[2])
-        if count.value is not None and int(count.value) % size == 0:
-            rounds = str(int(count.value) // size)
-        else:
-            rounds = self.divided("/", self.exactly(count), literal(size, "u32"), "u32").text
-        index = self.writing.temporary("i32" if count.value is not None else "u32", "i")
-        where = NumberText(index, "i32", "i32", named=True)
-        to = f"{target.span}[{self.moved(target.at, where).text}]"
-        if name == "memset":
-            value = self.number(arguments[1])
-            if value.value != 0:
-                refuse(node, "memset of a value other than 0: write a loop, or std::fill")
-            stored = self.constant(0, type).text
-        else:
-            source = self.pointer(_uncast(arguments[1]))
-            if source.to.value.code != target.to.value.code:
-                refuse(node, "memcpy between elements of different types: write a loop with the conversion that is meant")
-            stored = f"{source.span}[{self.moved(source.at, where).text}]"
-        self.emit(f"for {index} in {self.use('range')}({rounds}):")
-        self.writing.depth += 1
-        self.emit(f"{to} = {stored}")
-        self.writing.depth -= 1
-
     # functions of the user
 
     def own_function(self, node: Node, function: Node, arguments: list[Node], this: Value | None) -> Value | None:
@@ -265,12 +271,22 @@ class CppCalls(CppExpressions):
         pointers = [
             argument for argument, parameter in zip(arguments, parameters, strict=False) if parameter.type.sort == "pointer"
         ]
-        if len(pointers) > 1 and simple and not self.book.is_written(function):
-            spans = [self.pointer(argument).span for argument in pointers if not argument.changes]
-            simple = len(set(spans)) == len(pointers)  # what points into one vector is compared and subtracted
+        if pointers and simple and not self.book.is_written(function):
+            simple = self.are_plain(pointers, parameters)
         if simple and not isinstance(this, Struct) and not self.book.is_open(function):
             return self.helper_call(node, function, parameters, arguments, this)
         return self.inlined(node, function, parameters, arguments, this)
+
+    def are_plain(self, arguments: list[Node], parameters: list[Node]) -> bool:
+        """Whether pointers are each into a vector of its own, whose elements have the type that the function sees."""
+        found = [self.pointer(argument) for argument in arguments if not _steps(argument)]
+        wanted = [parameter.type for parameter in parameters if parameter.type.sort == "pointer"]
+        if any(one.span in self.singles or one.span in self.columns for one in found):
+            return False
+        seen = [innermost(type.to or type).code for type in wanted]
+        if len(found) == len(seen) and any(one.code != code for one, code in zip(found, seen, strict=True)):
+            return False
+        return len(arguments) == 1 or len({one.span for one in found}) == len(arguments)
 
     def helper_call(
         self, node: Node, function: Node, parameters: list[Node], arguments: list[Node], this: Value | None
@@ -282,7 +298,7 @@ class CppCalls(CppExpressions):
             texts += self.argument(self.value(argument), parameter, argument)
         call = f"{name}({', '.join(texts)})"
         result = Node(function.cursor).cursor.result_type
-        from pypoplar.codelet.cpp.cpp_types import type_of
+        from pypoplar.codelet.cpp_tree.cpp_types import type_of
 
         type = type_of(result)
         if type.sort == "void":
@@ -293,7 +309,7 @@ class CppCalls(CppExpressions):
     def argument(self, value: Value, parameter: Node, node: Node) -> list[str]:
         match value:
             case NumberText() | NumberPlace():
-                code = value.read() if isinstance(value, NumberPlace) else value
+                code = self.read(value) if isinstance(value, NumberPlace) else value
                 return [self.exactly(self.converted(code, parameter.type.value.code, node)).text]
             case Pointer():
                 return [value.span, value.at.text if value.at.weak else self.exactly(evolve(value.at, type="i32")).text]
@@ -303,7 +319,11 @@ class CppCalls(CppExpressions):
 
     def call_lambda(self, node: Node, found: Lambda, arguments: list[Node]) -> Value | None:
         parameters = [child for child in found.node.children if child.kind == "PARM_DECL"]
-        return self.inlined(node, found.node, parameters, arguments, self.this)
+        before = {key: self.bindings[key] for key, _ in found.copies}
+        self.bindings.update(found.copies)
+        result = self.inlined(node, found.node, parameters, arguments, self.this)
+        self.bindings.update(before)
+        return result
 
     @abstractmethod
     def inlined(
@@ -319,6 +339,22 @@ class CppCalls(CppExpressions):
 def _is_callee(node: Node, name: str) -> bool:
     bare = node.naked
     return bare.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR", "OVERLOADED_DECL_REF") and bare.name == name
+
+
+def _place_of(function: Node) -> tuple[int, int]:
+    owner = Node(function.cursor.semantic_parent)
+    return owner.line, owner.column
+
+
+def _steps(node: Node) -> bool:
+    """Whether an expression moves something, so that it is written once."""
+    assigns = ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR")
+    return any(
+        (one.kind == "UNARY_OPERATOR" and one.operator in ("++", "--", "x++", "x--"))
+        or (one.kind in assigns and one.operator.endswith("=") and one.operator not in ("==", "<=", ">=", "!="))
+        or (one.kind == "CALL_EXPR" and not one.name.startswith("operator") and one.name not in ("begin", "end", "data", "size"))
+        for one in node.walk()
+    )
 
 
 def _has_body(function: Node) -> bool:
@@ -340,21 +376,6 @@ def _is_simple(parameter: Node) -> bool:
 def _is_plain(result: Any) -> bool:
     type = type_of(result)
     return type.sort in ("void", "number")
-
-
-def _uncast(node: Node) -> Node:
-    node = node.naked
-    while node.kind in ("CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_REINTERPRET_CAST_EXPR") and node.type.value.to is not None:
-        if node.type.value.to.value.sort != "void":
-            return node
-        node = node.parts[-1].naked
-    return node
-
-
-def _innermost(type: Any) -> Any:
-    while type.value.sort == "array":
-        type = type.value.to
-    return type
 
 
 def _string(spelling: str) -> str:

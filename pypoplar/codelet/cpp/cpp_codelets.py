@@ -11,10 +11,10 @@ from attrs import define, field
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name
 from pypoplar.codelet.cpp.codebook import Codebook
-from pypoplar.codelet.cpp.cpp_types import type_of
-from pypoplar.codelet.cpp.translation_unit import CppFile, TranslationUnit, parse
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import Refused, refused
+from pypoplar.codelet.cpp_tree.cpp_types import type_of
+from pypoplar.codelet.cpp_tree.translation_unit import CppFile, TranslationUnit, parse
+from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.ir.terms import Kind, Location
 from pypoplar.codelet.language.constraints import demanded_apart
 from pypoplar.codelet.language.declaration import Field, split_name
@@ -232,7 +232,7 @@ def _vertex_kind(cursor: Any) -> Kind | None:
 
 
 def _template(cursor: Any) -> Any:
-    from pypoplar.codelet.cpp.clang_library import clang
+    from pypoplar.codelet.cpp_tree.clang_library import clang
 
     return clang().functions.clang_getSpecializedCursorTemplate(cursor)
 

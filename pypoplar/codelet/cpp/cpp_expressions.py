@@ -7,7 +7,6 @@ from abc import abstractmethod
 from attrs import evolve
 
 from pypoplar.codelet.cpp.assignments import Assignments
-from pypoplar.codelet.cpp.cpp_types import FLOATS, register
 from pypoplar.codelet.cpp.cpp_values import (
     AND,
     ATOM,
@@ -29,9 +28,10 @@ from pypoplar.codelet.cpp.cpp_values import (
     literal,
     weak_in,
 )
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import WrittenLine, refuse
+from pypoplar.codelet.cpp_tree.cpp_types import FLOATS, register
+from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.frontend.inference import Mixed, promote
 
 _LEVELS = {
@@ -58,8 +58,6 @@ class CppExpressions(Assignments):
 
     def number(self, node: Node) -> NumberText:  # noqa: C901, PLR0911, PLR0912 - an arm for each kind of expression
         type = node.type.value
-        if node.kind == "BUILTIN_BIT_CAST_EXPR":
-            refuse(node, "the bits of a number as another type have no form here yet")
         if type.sort != "number":
             refuse(node, f"expected a number, got {type.spelling or 'nothing'}")
         value = node.constant
@@ -75,21 +73,26 @@ class CppExpressions(Assignments):
                 return self.binary(node)
             case "COMPOUND_ASSIGNMENT_OPERATOR":
                 self.assign_compound(node)
-                return self.place(parts[0]).read()
+                return self.read(self.place(parts[0]))
             case "CONDITIONAL_OPERATOR":
                 return self.choice(node)
             case "CALL_EXPR":
                 return self.called_number(node)
             case "DECL_REF_EXPR" if isinstance(found := self.bound(node), NumberText):
                 return found  # a parameter that is a constant here
+            case "ARRAY_SUBSCRIPT_EXPR" if parts[0].type.value.sort == "vector":
+                found = self.lane(node)
+                return self.read(found) if isinstance(found, NumberPlace) else found
             case kind if kind in _PLACES:
-                return self.place(node).read()
+                return self.read(self.place(node))
             case kind if kind in _CASTS and parts:
                 return self.cast(node, parts[-1])
             case "INIT_LIST_EXPR":
                 return self.number(parts[0]) if parts else self.constant(0, type.code)
             case "CXX_REINTERPRET_CAST_EXPR":
-                refuse(node, "the bits of a number as another type have no form here yet")
+                if parts[-1].type.value.sort == "number":
+                    return self.read(self.place(node))
+                return self.cast(node, parts[-1])
             case "CXX_NEW_EXPR":
                 refuse(node, "new: the device has no heap; declare an array, float work[16];")
             case "CXX_THROW_EXPR":
@@ -100,12 +103,15 @@ class CppExpressions(Assignments):
 
     def cast(self, node: Node, inner: Node) -> NumberText:
         to, source = node.type.value.code, inner.type.value
+        if source.sort == "vector":
+            (made,) = self.joined_lanes(inner, to, node)
+            return made
         if source.sort == "pointer":
             refuse(node, "a pointer as a number: a pointer stands for a vector and an index")
         if source.sort == "record":
             found = self.value(inner)
             if isinstance(found, NumberPlace):
-                return self.converted(found.read(), to, node)
+                return self.converted(self.read(found), to, node)
             refuse(node, f"{source.spelling} as a number")
         if source.code == "f64" and to != "f64":
             return self.rounded(inner, to)
@@ -163,7 +169,7 @@ class CppExpressions(Assignments):
             case "++" | "--" | "x++" | "x--":
                 return self.step(node)
             case "*":
-                return self.place(node).read()
+                return self.read(self.place(node))
             case "!":
                 code = self.number(part)
                 return NumberText(f"not {code.at(NOT)}", "bool", "bool", NOT)
@@ -181,7 +187,7 @@ class CppExpressions(Assignments):
         symbol, type = node.operator, node.type.value.code
         if symbol == "=":
             self.assign(node)
-            return self.place(left_node).read()
+            return self.read(self.place(left_node))
         if symbol == ",":
             self.effect(left_node)
             self.flush()
@@ -367,6 +373,10 @@ class CppExpressions(Assignments):
         return NumberText(result, type, held, named=True)
 
     # changes inside of expressions
+
+    @abstractmethod
+    def joined_lanes(self, inner: Node, to: str, node: Node) -> list[NumberText]:
+        """The bits of a vector as one number."""
 
     @abstractmethod
     def called_number(self, node: Node) -> NumberText:

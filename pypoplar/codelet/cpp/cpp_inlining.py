@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.changes import ends, is_changed
 from pypoplar.codelet.cpp.cpp_places import is_array, is_container
-from pypoplar.codelet.cpp.cpp_types import register, type_of
-from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Pointer, Value
+from pypoplar.codelet.cpp.cpp_values import Itself, NumberPlace, NumberText, Value, VectorLanes
 from pypoplar.codelet.cpp.declarations import Declarations
-from pypoplar.codelet.cpp.declarations_of import is_place
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.changes import ends, is_changed
+from pypoplar.codelet.cpp_tree.cpp_types import register, type_of
+from pypoplar.codelet.cpp_tree.declarations_of import is_place
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
 class CppInlining(Declarations):
@@ -32,6 +32,8 @@ class CppInlining(Declarations):
                     name = self.writing.local(parameter.name or "t", register(type.code))
                     self.emit(self.declared(name, code, type.code))
                     bound = NumberPlace(name, type.code, register(type.code), is_local=True)
+            elif type.sort == "vector":
+                bound = self.new_lanes(parameter.name or "t", self.codes(self.lanes(argument)), type)
             elif type.sort == "pointer":
                 pointer = self.pointer(argument)
                 at = evolve(pointer.at, type="i32")
@@ -40,7 +42,7 @@ class CppInlining(Declarations):
                     name = self.writing.local(parameter.name, "i32")
                     self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
                     at = NumberText(name, "i32", "i32", named=True)
-                bound = Pointer(span, at, pointer.to)
+                bound = evolve(pointer, span=span, at=at)
             elif type.sort == "record" and not is_array(type):
                 bound = self.copied(self.struct(argument), parameter.name)
             else:
@@ -67,8 +69,11 @@ class CppInlining(Declarations):
         result = self.written(list(body.children), node)
         self.results.pop()
         self.this, self.whole, self.function = before, whole, outer
-        if isinstance(result, NumberText) and len(self.writing.lines) > written and _has_other_calls(whole):
-            return self.kept(result)  # another call may change what it is made of
+        if len(self.writing.lines) > written and _has_other_calls(whole):  # another call may change what it is made of
+            if isinstance(result, NumberText):
+                return self.kept(result)
+            if isinstance(result, VectorLanes):
+                return VectorLanes(tuple(self.kept(code) for code in self.codes(result)), result.type)
         return result
 
     def written(self, statements: list[Node], node: Node) -> Value | None:
@@ -111,7 +116,7 @@ class CppInlining(Declarations):
                 return None
             return self.value(part)
 
-    def early(self, statement: Node, rest: list[Node], node: Node) -> Value | None:  # noqa: C901 - two branches, of each its value
+    def early(self, statement: Node, rest: list[Node], node: Node) -> Value | None:  # noqa: C901, PLR0912 - two branches, of each its value
         """``if (c) return a; rest``."""
         condition, then, orelse = self.parts_of_if(statement)
         yes, no = [then], [*([orelse] if orelse is not None else [])]
@@ -125,8 +130,12 @@ class CppInlining(Declarations):
         for part in (yes, no):
             with self.writing.apart() as lines, self.writing.scope(), self.uncertain():
                 made.append((self.written(part, node), lines))
-        results = [value.read() if isinstance(value, NumberPlace) else value for value, _ in made]
+        results = [self.read(value) if isinstance(value, NumberPlace) else value for value, _ in made]
         name = ""
+        if all(isinstance(value, VectorLanes) for value in results):
+            lanes = [[self.exactly(code) for code in self.codes(value)] for value in results if isinstance(value, VectorLanes)]
+            assert isinstance(results[0], VectorLanes)
+            return self.branched(condition, lanes, [lines for _, lines in made], results[0].type)
         if any(isinstance(value, NumberText) for value in results):
             codes = [value for value in results if isinstance(value, NumberText)]
             if len(codes) < 2:

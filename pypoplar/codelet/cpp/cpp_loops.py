@@ -7,13 +7,14 @@ from contextlib import contextmanager
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.changes import changed_fields, changed_locals
-from pypoplar.codelet.cpp.cpp_places import ZERO, is_array
+from pypoplar.codelet.cpp.cpp_places import is_array
 from pypoplar.codelet.cpp.cpp_statements import CppStatements
-from pypoplar.codelet.cpp.cpp_types import register
 from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, Rows, VectorName, literal
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.memory_views import ZERO
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.changes import changed_fields, changed_locals
+from pypoplar.codelet.cpp_tree.cpp_types import register
+from pypoplar.codelet.cpp_tree.tree import Node
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
@@ -326,7 +327,7 @@ class CppLoops(CppStatements):
                 if type.sort != "reference":
                     local = self.writing.local(variable.name, register(type.code))
                     self.writing.depth += 1
-                    self.emit(self.declared(local, self.converted(place.read(), type.code, node), type.code))
+                    self.emit(self.declared(local, self.converted(self.read(place), type.code, node), type.code))
                     self.writing.depth -= 1
                     place = NumberPlace(local, type.code, register(type.code), is_local=True)
                 self.bindings[variable.key] = place

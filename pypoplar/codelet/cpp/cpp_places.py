@@ -6,10 +6,9 @@ from abc import abstractmethod
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.cpp_types import CppType, register, split_arguments
 from pypoplar.codelet.cpp.cpp_values import (
-    PRODUCT,
-    SUM,
+    CHOICE,
+    OR,
     Broken,
     Itself,
     Lambda,
@@ -19,15 +18,15 @@ from pypoplar.codelet.cpp.cpp_values import (
     Rows,
     Struct,
     Value,
+    VectorLanes,
     VectorName,
     literal,
-    weak_in,
 )
-from pypoplar.codelet.cpp.tree import Node
-from pypoplar.codelet.cpp.walk_state import CppWalk
+from pypoplar.codelet.cpp.memory_views import ZERO, MemoryViews
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.cpp_types import CppType, register, split_arguments
+from pypoplar.codelet.cpp_tree.tree import Node
 
-ZERO = literal(0, "i32")
 EDGES = ("poplar::Input", "poplar::Output", "poplar::InOut")
 _CONTAINERS = (*EDGES, "poplar::Vector", "poplar::VectorList", "poplar::RowsOfEdges")
 
@@ -43,14 +42,14 @@ def is_array(type: CppType) -> bool:
     return type.value.sort == "record" and type.value.spelling.removeprefix("const ").startswith("std::array<")
 
 
-class CppPlaces(CppWalk):
+class CppPlaces(MemoryViews):
     """What can be read and written."""
 
     def value(self, node: Node) -> Value:
         """The value of any expression."""
         type = node.type.value
         if node.bare.kind == "LAMBDA_EXPR" or "(lambda at" in type.spelling:
-            return self.bound(node.naked)
+            return self.lambda_of(node)
         if is_container(type):
             return self.container(node)
         match type.sort:
@@ -61,7 +60,7 @@ class CppPlaces(CppWalk):
             case "record":
                 return self.pointer(node) if is_array(type) else self.struct(node)
             case "vector":
-                refuse(node, f"{type.spelling}: vectors of the hardware are not there yet; write the loop over its elements")
+                return self.lanes(node)
         refuse(node, f"an expression of type {type.spelling or 'void'} has no value here")
 
     def bound(self, node: Node) -> Value:
@@ -97,7 +96,7 @@ class CppPlaces(CppWalk):
 
     # places of numbers
 
-    def place(self, node: Node) -> NumberPlace:
+    def place(self, node: Node) -> NumberPlace:  # noqa: C901, PLR0912 - an arm for each kind of expression
         """Where a number is that an expression names."""
         node = node.naked
         match node.kind:
@@ -109,6 +108,11 @@ class CppPlaces(CppWalk):
                 return self.member_place(node)
             case "ARRAY_SUBSCRIPT_EXPR":
                 base, index = node.parts
+                if base.type.value.sort == "vector" or self.is_kept_in_lanes(base):
+                    found = self.lane(node)
+                    if isinstance(found, NumberPlace):
+                        return found
+                    refuse(node, "an element of a vector that is no variable cannot be set")
                 return self.element(self.pointer(base), self.number(index), node)
             case "UNARY_OPERATOR" if node.operator == "*":
                 return self.element(self.pointer(node.parts[0]), ZERO, node)
@@ -123,10 +127,7 @@ class CppPlaces(CppWalk):
             case "CXX_STATIC_CAST_EXPR" | "CXX_CONST_CAST_EXPR" | "CSTYLE_CAST_EXPR" | "CXX_FUNCTIONAL_CAST_EXPR":
                 return self.place(node.parts[-1])
             case "CXX_REINTERPRET_CAST_EXPR":
-                refuse(
-                    node,
-                    "a reference to the same bytes as another type: the bits of a number as another type have no form here yet",
-                )
+                return self.element(self.seen_as(self.address(node.parts[-1], node), node.type, node), ZERO, node)
             case "CONDITIONAL_OPERATOR":
                 refuse(node, "a place chosen at run time: write if and else")
         refuse(node, "this has no place in device code")
@@ -163,33 +164,6 @@ class CppPlaces(CppWalk):
                 return NumberPlace(f"self.{field.attribute}", field.code, register(field.code), field=node.name)
         refuse(node, "an edge of one number is used under its own name")
 
-    def element(self, pointer: Pointer, index: NumberText, node: Node) -> NumberPlace:
-        """What a pointer and an index name."""
-        if pointer.to.value.sort == "array":
-            refuse(node, "this is an array: index it")
-        type = self.element_type(pointer.to, node)
-        at = self.moved(pointer.at, index)
-        if at.value is not None and at.value < 0:
-            refuse(node, f"index {at.value} lies before the first element")
-        return NumberPlace(f"{pointer.span}[{at.text}]", type, register(type), pointer.span, at)
-
-    def moved(self, at: NumberText, by: NumberText, sign: str = "+") -> NumberText:
-        """An index that is moved by another, modulo 2**32, as addresses are."""
-        if by.type in ("i64", "u64") and by.value is None:
-            by = self.converted(by, "i32", self.whole) if self.whole is not None else by
-        if at.value is not None and by.value is not None:
-            return literal(int(at.value) + int(by.value) * (1 if sign == "+" else -1), "i32")
-        if by.value is not None:
-            by = weak_in(by, "i32")
-            value = int(by.value or 0) * (1 if sign == "+" else -1)
-            if value == 0:
-                return at
-            return NumberText(f"{at.at(SUM)} {'-' if value < 0 else '+'} {abs(value)}", "i32", at.held, SUM)
-        if at.value == 0 and sign == "+":
-            return evolve(by, type="i32") if by.type in ("i32", "u32") else by
-        held = "u32" if "u32" in (at.held, by.held) else "i32"
-        return NumberText(f"{at.at(SUM)} {sign} {by.at(PRODUCT)}", "i32", held, SUM)
-
     def member_place(self, node: Node) -> NumberPlace:
         """A field of the vertex, or a member of a struct."""
         owner = self.owner(node)
@@ -215,6 +189,8 @@ class CppPlaces(CppWalk):
             return self.this_value(owner)
         if is_container(owner.type):
             return self.container(owner)
+        if owner.type.value.sort == "pointer":
+            return self.struct_at(self.pointer(owner), node)
         return self.struct(owner)
 
     # vectors, rows, pointers, structs
@@ -278,7 +254,7 @@ class CppPlaces(CppWalk):
                 if first.type.value.sort not in ("pointer", "array"):
                     first, second = second, first
                 base = self.pointer(first)
-                return evolve(base, at=self.moved(base.at, self.scaled(base.to, self.number(second)), node.operator))
+                return evolve(base, at=self.moved(base.at, self.scaled(base, self.number(second)), node.operator))
             case "BINARY_OPERATOR" | "COMPOUND_ASSIGNMENT_OPERATOR" if node.operator.endswith("="):
                 self.assign_pointer(node)
                 return self.pointer(parts[0])
@@ -289,53 +265,83 @@ class CppPlaces(CppWalk):
             ):
                 return self.cast_pointer(node)
             case "CONDITIONAL_OPERATOR":
-                refuse(node, "a pointer that may point into one of two vectors: write if and else")
+                return self.chosen_pointer(node)
             case "CXX_NEW_EXPR":
                 refuse(node, "new: the device has no heap; declare an array, float work[16];")
             case "CXX_NULL_PTR_LITERAL_EXPR" | "INTEGER_LITERAL":
                 refuse(node, "a null pointer: a pointer stands for a vector and an index; keep a bool beside it")
         refuse(node, "this pointer has no vector that is known here: take it from a field, &field[i], or from an array")
 
-    def cast_pointer(self, node: Node) -> Pointer:
-        inner = self.pointer(node.parts[-1])
-        wanted = node.type.value.to
-        if (
-            node.type.value.sort == "pointer"
-            and wanted is not None
-            and wanted.value.sort == "number"
-            and inner.to.value != wanted.value
-        ):
-            if inner.to.value.sort == "number" and inner.to.value.code == wanted.value.code:
-                return inner
-            if inner.to.value.sort != "array":
-                refuse(node, f"a pointer to {inner.to.spelling} as one to {wanted.spelling}: read the elements as they are")
-        if wanted is not None and wanted.value.sort in ("vector", "record"):
-            refuse(node, f"a pointer to {wanted.spelling}: vectors of the hardware are not there yet; write the loop over elements")
-        return inner
+    def chosen_pointer(self, node: Node) -> Pointer:
+        """``c ? p : q`` of pointers into one vector."""
+        test, *branches = node.parts
+        condition = self.condition(test)
+        if condition.value is not None:
+            return self.pointer(branches[0] if condition.value else branches[1])
+        with self.uncertain(), self.writing.apart() as lines:
+            yes, no = (self.pointer(branch) for branch in branches)
+        if yes.span != no.span or lines:
+            refuse(node, "a pointer that may point into one of two vectors: write if and else")
+        first, second = (self.typed(self.exactly(evolve(pointer.at, type="i32"))) for pointer in (yes, no))
+        at = NumberText(f"{first.at(OR)} if {condition.at(OR)} else {second.at(CHOICE)}", "i32", "i32", CHOICE)
+        return evolve(yes, at=self.kept(at, "at"))
 
-    def scaled(self, to: CppType, index: NumberText) -> NumberText:
-        """An index of arrays in an array as one of elements."""
-        size = elements_of(to)
-        if size == 1:
-            return index
-        if index.value is not None:
-            return literal(int(index.value) * size, "i32")
-        return NumberText(f"{index.at(PRODUCT)} * {size}", "i32", index.held, PRODUCT)
+    def cast_pointer(self, node: Node) -> Pointer:
+        inner, wanted = self.pointer(node.parts[-1]), node.type.value.to
+        return inner if node.type.value.sort != "pointer" or wanted is None else self.seen_as(inner, wanted, node)
 
     def row_of_array(self, pointer: Pointer, index: NumberText) -> Pointer:
-        at = self.moved(pointer.at, self.scaled(pointer.to, index))
-        return Pointer(pointer.span, at, pointer.to.value.to or pointer.to)
+        return evolve(self.stepping(pointer, index), to=pointer.to.value.to or pointer.to)
 
     def address(self, node: Node, whole: Node) -> Pointer:
-        """``&x[i]``."""
-        if node.type.value.sort == "array":
+        """``&x[i]``, ``&x``."""
+        type = node.type.value
+        if type.sort == "array":
+            return evolve(self.pointer(node), to=type)
+        if is_array(type):
             return self.pointer(node)
-        if node.type.value.sort != "number":
-            refuse(whole, "the address of what is no number: use it by reference")
+        found = self.location(node)
+        if found is not None:
+            return evolve(found, to=type)
+        if type.sort == "record":
+            return self.address_of(self.struct(node), type, node.naked.name)
+        if type.sort == "vector":
+            lanes = self.lanes(node)
+            first = lanes.parts[0]
+            if isinstance(first, NumberPlace) and first.span is not None and first.index is not None and not first.view:
+                return Pointer(first.span, first.index, type)
+            return self.address_of(lanes, type, node.naked.name)
+        if type.sort != "number":
+            refuse(whole, f"the address of {type.spelling or 'this'}: use it by reference")
         place = self.place(node)
         if place.span is None or place.index is None:
-            refuse(whole, "the address of a single number: use a reference, or an array of one element")
-        return Pointer(place.span, place.index, node.type.value)
+            return self.address_of(place, type, node.naked.name)
+        if place.view:
+            refuse(whole, "the address of a number that is made of the bytes of others: keep the pointer that it was read by")
+        return Pointer(place.span, place.index, type)
+
+    def location(self, node: Node) -> Pointer | None:
+        """The pointer to an element of an array of vectors of the hardware or of structs, and to what ``*p`` names."""
+        node = node.naked
+        parts = node.parts
+        if node.kind == "ARRAY_SUBSCRIPT_EXPR" and parts[0].type.value.sort in ("pointer", "array"):
+            if self.is_kept_in_lanes(parts[0]):
+                return None
+            return self.stepping(self.pointer(parts[0]), self.number(parts[1]))
+        if node.kind == "UNARY_OPERATOR" and node.operator == "*" and parts[0].naked.kind != "CXX_THIS_EXPR":
+            return self.pointer(parts[0])
+        if node.kind == "CALL_EXPR" and node.name == "operator[]" and is_array(parts[0].type):
+            return self.stepping(self.pointer(parts[0]), self.number(parts[-1]))
+        return None
+
+    def is_kept_in_lanes(self, node: Node) -> bool:
+        """Whether an expression is an array whose elements are kept one by one: a member of a union."""
+        node = node.naked
+        if node.kind != "MEMBER_REF_EXPR" or node.type.value.sort != "array" or not node.parts:
+            return False
+        owner = node.parts[0].type.value
+        owner = owner.to.value if owner.sort == "pointer" and owner.to is not None else owner
+        return owner.clang is not None and owner.clang.get_declaration().kind.name == "UNION_DECL"
 
     def called_pointer(self, node: Node) -> Pointer:
         """begin, end, data of a vector; the conversion of a vector that is a pointer; or a function that gives a pointer."""
@@ -374,15 +380,25 @@ class CppPlaces(CppWalk):
         """Let a pointer point elsewhere in its vector."""
 
     @abstractmethod
+    def condition(self, node: Node) -> NumberText:
+        """An expression as a bool."""
+
+    @abstractmethod
+    def lambda_of(self, node: Node) -> Lambda:
+        """An expression that is a lambda."""
+
+    @abstractmethod
+    def lanes(self, node: Node) -> VectorLanes:
+        """An expression that is a vector of the hardware."""
+
+    @abstractmethod
+    def lane(self, node: Node) -> NumberText | NumberPlace:
+        """An element of a vector of the hardware."""
+
+    @abstractmethod
     def struct(self, node: Node) -> Struct:
         """An expression that is a struct."""
 
     @abstractmethod
     def call_value(self, node: Node) -> Value | None:
         """What a call gives; None for nothing."""
-
-
-def elements_of(type: CppType) -> int:
-    """The numbers in a number or in an array of some."""
-    type = type.value
-    return type.count * elements_of(type.to) if type.sort == "array" and type.to is not None else 1

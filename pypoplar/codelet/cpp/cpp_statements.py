@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from pypoplar.codelet.cpp.cpp_inlining import CppInlining
-from pypoplar.codelet.cpp.cpp_types import BITS
 from pypoplar.codelet.cpp.cpp_values import Broken, NumberPlace, NumberText, literal
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import Refused, refuse
+from pypoplar.codelet.cpp_tree.cpp_types import BITS
+from pypoplar.codelet.cpp_tree.tree import Node
 
 _LEAVING = {
     "GOTO_STMT": "goto: write loops, break and functions", "CXX_TRY_STMT": "try: device code has no exceptions",
@@ -85,9 +85,11 @@ class CppStatements(CppInlining):
                     pointer = self.pointer(parts[0])
                     if not pointer.at.named:
                         refuse(node, "this is no pointer that can be moved")
-                    self.emit(f"{pointer.at.text} {symbol[0]}= {self.scaled(pointer.to, literal(1, 'i32')).text}")
+                    self.emit(f"{pointer.at.text} {symbol[0]}= {self.scaled(pointer, literal(1, 'i32')).text}")
                 else:
-                    self.emit(self.step_text(self.place(parts[0]), f"{symbol[0]}=", node))
+                    place = self.place(parts[0])
+                    if not self.stepped_view(place, node):
+                        self.emit(self.step_text(place, f"{symbol[0]}=", node))
             case "BINARY_OPERATOR" if node.operator == "=":
                 self.assign(node)
             case "BINARY_OPERATOR" if node.operator == ",":
@@ -156,7 +158,7 @@ class CppStatements(CppInlining):
                     refuse(node, "a condition that declares what is no number")
                 if len(children) in (2, 3) and children[0].kind not in ("COMPOUND_STMT",) and children[0].type.sort == "number":
                     children.pop(0)
-                return self.converted(place.read(), "bool", node), children[0], children[1] if len(children) > 1 else None
+                return self.converted(self.read(place), "bool", node), children[0], children[1] if len(children) > 1 else None
             self.statement(first)
         if len(children) not in (2, 3):
             refuse(node, "this if has no form here: write the statement before it on a line of its own")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Mapping
 from typing import Any, Union
 
 from attrs import evolve, frozen
 
-from pypoplar.codelet.cpp.cpp_types import BITS, CppType, register, wrapped
+from pypoplar.codelet.cpp_tree.cpp_types import BITS, CppType, register, wrapped
 
 # How tightly Python's operators bind, from loose to tight.
 CHOICE, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(13)
@@ -54,6 +55,8 @@ class NumberPlace:
     counts: bool = False
     is_local: bool = False
     field: str | None = None  # of the vertex
+    view: tuple[NumberPlace, ...] = ()  # places of another type whose bytes this number has, or some of them
+    part: int = 0  # which of the numbers that lie in them
 
     def read(self) -> NumberText:
         return NumberText(self.text, self.type, self.held, counts=self.counts or self.type in ("u8", "u16"), named=self.is_local)
@@ -64,8 +67,14 @@ class Pointer:
     """A vector, and the index in it that is pointed at. Arrays are pointers to their first element."""
 
     span: str
-    at: NumberText
+    at: NumberText  # in elements of the vector
     to: CppType
+    kept: str = ""  # the type of the vector's elements, where a cast has made it another than that of `to`
+
+    @property
+    def code(self) -> str:
+        """The type of the vector's elements."""
+        return self.kept or innermost(self.to).code
 
 
 @frozen
@@ -89,8 +98,17 @@ class Rows:
 class Struct:
     """A struct whose members are kept one by one."""
 
-    members: dict[str, Any]
+    members: Mapping[str, Any]
     type: CppType
+
+
+@frozen
+class VectorLanes:
+    """A vector of the hardware: a number for each element, or a place."""
+
+    parts: tuple[NumberText | NumberPlace, ...]
+    type: CppType
+    span: str = ""  # the array that has them, where an index chooses one at run time
 
 
 @frozen
@@ -98,6 +116,7 @@ class Lambda:
     """A lambda; its body is written where it is called."""
 
     node: Any
+    copies: tuple[tuple[int, Any], ...] = ()  # what it holds of its own, by the keys of their declarations
 
 
 @frozen
@@ -110,7 +129,15 @@ class Broken:
     """What a declaration would be that has no form."""
 
 
-Value = Union[Broken, NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, Lambda, Itself]
+Value = Union[Broken, NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, VectorLanes, Lambda, Itself]
+
+
+def innermost(type: CppType) -> CppType:
+    """The type of the numbers in an array or a vector, and of anything else itself."""
+    type = type.value
+    while type.sort in ("array", "vector") and type.to is not None:
+        type = type.to.value
+    return type
 
 
 def literal(value: int | float | bool, code: str) -> NumberText:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from attrs import evolve
 
-from pypoplar.codelet.cpp.changes import is_changed
-from pypoplar.codelet.cpp.cpp_places import ZERO, elements_of, is_array, is_container
-from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register, type_of
-from pypoplar.codelet.cpp.cpp_values import ALONE, Lambda, NumberPlace, NumberText, Pointer, Rows, Value, VectorName, literal
-from pypoplar.codelet.cpp.declarations_of import element_of, initial_of, is_place
+from pypoplar.codelet.cpp.cpp_places import is_array, is_container
+from pypoplar.codelet.cpp.cpp_values import (
+    ALONE,
+    Lambda,
+    NumberPlace,
+    NumberText,
+    Pointer,
+    Rows,
+    Struct,
+    Value,
+    VectorLanes,
+    VectorName,
+    innermost,
+    literal,
+)
+from pypoplar.codelet.cpp.memory_views import ZERO, elements_of
 from pypoplar.codelet.cpp.structs import Structs
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.changes import is_changed
+from pypoplar.codelet.cpp_tree.cpp_types import NAMES, CppType, register, type_of
+from pypoplar.codelet.cpp_tree.declarations_of import element_of, initial_of, is_place
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
 class Declarations(Structs):
@@ -39,7 +55,7 @@ class Declarations(Structs):
             refuse(node, f"'{node.name}' is static: what lasts from run to run is kept in a field of the vertex")
         self.whole = initial
         if initial is not None and (initial.bare.kind == "LAMBDA_EXPR" or "(lambda at" in type.value.spelling):
-            self.bindings[node.key] = Lambda(initial.bare if initial.bare.kind == "LAMBDA_EXPR" else self.lambda_of(initial).node)
+            self.bindings[node.key] = self.lambda_of(initial)
         elif type.sort == "reference":
             self.bindings[node.key] = self.reference(node, initial)
         elif is_container(type):
@@ -53,17 +69,48 @@ class Declarations(Structs):
         elif type.sort == "record":
             self.bindings[node.key] = self.struct_variable(node, initial)
         elif type.sort == "vector":
-            refuse(node, f"{type.spelling}: vectors of the hardware are not there yet; write the loop over its elements")
+            self.bindings[node.key] = self.lanes_variable(node, initial)
         else:
             refuse(node, f"a variable of type {type.spelling} has no form here")
         self.whole = None
         self.flush()
 
     def lambda_of(self, node: Node) -> Lambda:
-        found = self.value(node)
+        while node.kind in ("CALL_EXPR", "UNEXPOSED_EXPR") and len(node.parts) == 1:
+            node = node.parts[0]  # a copy
+        if node.bare.kind == "LAMBDA_EXPR":
+            return Lambda(node.bare, self.copies(node.bare))
+        found = self.bound(node.naked)
         if not isinstance(found, Lambda):
             refuse(node, "this is no lambda that is known here")
         return found
+
+    def copies(self, node: Node) -> tuple[tuple[int, Value], ...]:
+        """What a lambda holds copies of: the locals that change behind it, where it does not capture them by reference."""
+        tokens = [token.spelling for token in node.cursor.get_tokens()]
+        names = tokens[1 : tokens.index("]")] if "]" in tokens else []
+        by_copy = {name for before, name in pairwise(["[", *names]) if name.isidentifier() and before != "&"}
+        by_name = {name for before, name in pairwise(["[", *names]) if name.isidentifier() and before == "&"}
+        made: dict[int, Value] = {}
+        for one in node.walk():
+            declared = one.referenced if one.kind == "DECL_REF_EXPR" else None
+            if declared is None or declared.key in made or declared.key not in self.bindings or not self.changed(declared):
+                continue
+            if not (one.name in by_copy or ("=" in names and one.name not in by_name)):
+                continue
+            bound = self.bindings[declared.key]
+            match bound:
+                case NumberPlace():
+                    name = self.writing.temporary(bound.held, one.name)
+                    self.emit(self.declared(name, self.exactly(self.read(bound)), bound.type))
+                    made[declared.key] = NumberPlace(name, bound.type, bound.held, is_local=True)
+                case Pointer() if bound.at.named:
+                    made[declared.key] = evolve(bound, at=self.kept(bound.at, one.name))
+                case Struct():
+                    made[declared.key] = self.copied(bound, one.name)
+                case VectorLanes():
+                    made[declared.key] = self.new_lanes(one.name, self.codes(bound), bound.type)
+        return tuple(made.items())
 
     def number_variable(self, node: Node, initial: Node | None, type: str) -> None:
         if type == "f64":
@@ -123,7 +170,7 @@ class Declarations(Structs):
 
     def kept_span(self, span: str, name: str) -> str:
         """A vector that is named once: a row is bound to a local."""
-        if "[" not in span:
+        if "[" not in span or span in self.columns:
             return span
         row = self.writing.local(f"{name}_row", "span")
         self.emit(f"{row} = {span}")
@@ -132,7 +179,10 @@ class Declarations(Structs):
     def array_variable(self, node: Node, initial: Node | None) -> None:
         type = node.type
         inner = self.array_type(type)
-        element = self.element_type(element_of(inner), node)
+        if element_of(inner).value.sort == "record":
+            self.structs_variable(node, initial, inner)
+            return
+        element = self.element_type(innermost(inner), node)
         table = self.book.table_of(node)
         if table is not None:
             self.writing.names[table[0]] = self.book.table_meaning(table[0])
@@ -144,6 +194,26 @@ class Declarations(Structs):
         self.bindings[node.key] = pointer
         if initial is not None:
             self.fill(pointer, initial, inner, element, node)
+
+    def structs_variable(self, node: Node, initial: Node | None, inner: CppType) -> None:
+        """An array of structs: an array for each member."""
+        record = element_of(inner).value
+        count = 1
+        type: CppType | None = inner
+        while type is not None and type.value.sort == "array":
+            count, type = count * type.value.count, type.value.to
+        pointer = Pointer(self.array_of_structs(node.name, record, count, node), ZERO, inner.to or inner)
+        self.bindings[node.key] = pointer
+        if initial is None or (initial.bare.kind == "CALL_EXPR" and not initial.bare.parts):
+            return
+        if initial.bare.kind != "INIT_LIST_EXPR" or inner.to is None or inner.to.value.sort != "record":
+            refuse(node, "an array of structs gets its values in braces, P x[2] = {{1, 2}, {3, 4}}")
+        values = initial.bare.parts
+        for position in range(count):
+            place = self.struct_at(evolve(pointer, at=literal(position, "i32")), node)
+            given = values[position] if position < len(values) else None
+            made = self.struct(given) if given is not None else self.made(record, node, node.name, [])
+            self.copy_members(place, made, node)
 
     def array_type(self, type: CppType) -> CppType:
         if type.sort == "array":
@@ -182,8 +252,12 @@ class Declarations(Structs):
         type = node.type.value
         if is_container(type):
             return self.view(node, initial)
+        if "(lambda at" in type.spelling:
+            return self.lambda_of(initial)
         if type.sort == "record" and not is_array(type):
             return self.struct(initial)
+        if type.sort == "vector":
+            return self.steady(self.lanes(initial), node.name)
         if type.sort in ("array",) or is_array(type):
             return self.pointer(initial)
         if type.sort != "number":
@@ -201,6 +275,8 @@ class Declarations(Structs):
 
     def frozen(self, place: NumberPlace, name: str) -> NumberPlace:
         """A place that stays the same whatever becomes of the locals in its index."""
+        if place.view:
+            return evolve(place, view=tuple(self.frozen(part, name) for part in place.view), index=None)
         if place.span is None or place.index is None:
             return place
         span = self.kept_span(place.span, name)
@@ -208,6 +284,11 @@ class Declarations(Structs):
         if index.value is None and not index.counts:
             index = self.kept(self.exactly(evolve(index, type="i32")), f"{name}_at")
         return evolve(place, text=f"{span}[{index.text}]", span=span, index=index)
+
+    def steady(self, lanes: VectorLanes, name: str) -> VectorLanes:
+        """A vector that stays where it is, whatever becomes of the locals in its index."""
+        parts = tuple(self.frozen(part, name) if isinstance(part, NumberPlace) else self.kept(part) for part in lanes.parts)
+        return evolve(lanes, parts=parts)
 
     def view(self, node: Node, initial: Node | None) -> VectorName | Rows:
         if initial is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cpp.cpp_codelets import CppCodelets, codelets_of
-from pypoplar.codelet.cpp.translation_unit import HEADERS, CppFile, flags_of, read_file
+from pypoplar.codelet.cpp_tree.translation_unit import HEADERS, CppFile, flags_of, read_file
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.cpp_source import CppSource
 from pypoplar.errors import FileLoadError
@@ -40,10 +40,15 @@ def file_of(source: CppSource) -> CppFile:
     return CppFile(name, source.text, flags)
 
 
+def _modules() -> list[Path]:
+    rooms = (Path(__file__).parent, HEADERS.parent.parent / "cpp_tree")
+    return [path for room in rooms for path in room.glob("*.py")]
+
+
 @functools.cache
 def _translator() -> str:
     """What this translator and its headers are, so that another one does not take what they have made."""
-    files = sorted((*Path(__file__).parent.glob("*.py"), *(path for path in HEADERS.rglob("*") if path.is_file())))
+    files = sorted((*_modules(), *(path for path in HEADERS.rglob("*") if path.is_file())))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cpp.cpp_codelets import codelets_of
-from pypoplar.codelet.cpp.translation_unit import flags_of, read_file
+from pypoplar.codelet.cpp_tree.translation_unit import flags_of, read_file
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.declaration import Field, split_name
 from pypoplar.codelet.language.source import FunctionSource

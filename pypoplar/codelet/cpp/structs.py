@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from attrs import evolve
 
-from pypoplar.codelet.cpp.cpp_calls import CppCalls
-from pypoplar.codelet.cpp.cpp_places import ZERO, elements_of, is_container
-from pypoplar.codelet.cpp.cpp_types import NAMES, CppType, register
-from pypoplar.codelet.cpp.cpp_values import NumberPlace, Pointer, Struct, Value
-from pypoplar.codelet.cpp.declarations_of import element_of, initial_of
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp.cpp_places import is_container
+from pypoplar.codelet.cpp.cpp_values import NumberPlace, NumberText, Pointer, Struct, Value, VectorLanes, innermost
+from pypoplar.codelet.cpp.memory_views import ZERO, elements_of
+from pypoplar.codelet.cpp.unions import Unions, is_union
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.cpp_types import NAMES, CppType, register
+from pypoplar.codelet.cpp_tree.declarations_of import element_of, initial_of
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
-class Structs(CppCalls):
+class Structs(Unions):
     """Structs by value, whose members are locals, and their constructors."""
 
     def struct(self, node: Node) -> Struct:
         node = node.bare
+        located = self.location(node)
+        if located is not None:
+            return self.struct_at(located, node)
         if node.kind == "DECL_REF_EXPR":
             bound = self.bound(node)
             if isinstance(bound, Struct):
@@ -54,12 +60,14 @@ class Structs(CppCalls):
         if bare.kind == "INIT_LIST_EXPR":
             return self.made(type, node, node.name, list(bare.parts))
         found = self.struct(bare)
-        if bare.kind == "CALL_EXPR" and _user_made(bare):
+        if bare.kind == "CALL_EXPR" and bare.referenced is not None and bare.referenced.kind == "CONSTRUCTOR":
             return found
         return self.copied(found, node.name)
 
-    def made(self, type: CppType, node: Node, name: str, values: list[Node] | None) -> Struct:
+    def made(self, type: CppType, node: Node, name: str, values: list[Node] | None) -> Struct:  # noqa: PLR0912 - an arm for each kind of member
         """A struct of new locals; without values they are not set yet."""
+        if is_union(type):
+            return self.made_union(type, node, name, values)
         members: dict[str, Value] = {}
         for position, field in enumerate(Node(cursor) for cursor in _fields(type, node)):
             unique = f"{name}_{field.name}"
@@ -67,7 +75,12 @@ class Structs(CppCalls):
             own = initial_of(field)
             given = given if given is not None else own
             sort = field.type.sort
-            if sort == "number":
+            if sort == "vector":
+                lanes = self.codes(self.lanes(given)) if given is not None else None
+                if lanes is None and values is not None:
+                    lanes = [self.constant(0, innermost(field.type).code)] * field.type.count
+                members[field.name] = self.new_lanes(unique, lanes, field.type)
+            elif sort == "number":
                 held = register(field.type.code)
                 if given is None and values is None:
                     local = self.writing.local(unique, held)
@@ -103,26 +116,71 @@ class Structs(CppCalls):
 
     def copied(self, struct: Struct, name: str) -> Struct:
         """A copy in locals of its own."""
+        if is_union(struct.type):
+            return self.copied_union(struct, name)
         members: dict[str, Value] = {}
+        arrays = {
+            field.name: field
+            for field in (Node(cursor) for cursor in _fields(struct.type, self.whole_node))
+            if field.type.sort == "array"
+        }
         for member, held in struct.members.items():
             if isinstance(held, NumberPlace):
                 local = self.writing.local(f"{name}_{member}", held.held)
-                self.emit(self.declared(local, self.exactly(held.read()), held.type))
+                self.emit(self.declared(local, self.exactly(self.read(held)), held.type))
                 members[member] = evolve(held, text=local, span=None, index=None, is_local=True, field=None)
             elif isinstance(held, Struct):
                 members[member] = self.copied(held, f"{name}_{member}")
+            elif isinstance(held, VectorLanes) and held.type.sort == "vector":
+                members[member] = self.new_lanes(f"{name}_{member}", self.codes(held), held.type)
+            elif isinstance(held, Pointer) and member in arrays:
+                members[member] = self.copied_array(held, f"{name}_{member}", arrays[member])
             else:
                 members[member] = held
         return Struct(members, struct.type)
 
+    def copied_array(self, held: Pointer, name: str, field: Node) -> Pointer:
+        """A copy of an array that is a member."""
+        code = self.element_type(innermost(field.type), field)
+        local = self.writing.local(name, f"array {code} {elements_of(field.type)}")
+        self.book.reserve(self, f"{local} = {self.use('ipu.array')}({self.use(NAMES[code])}, {elements_of(field.type)})")
+        made = Pointer(local, ZERO, field.type.to or field.type)
+        self.copy_elements(made, held, elements_of(field.type), field)
+        return made
+
     def assign_struct(self, target: Node, source: Node, node: Node) -> None:
         to, given = self.struct(target), self.struct(source)
         before = self.copied(given, "t") if len(to.members) > 1 else given
-        for member, place in to.members.items():
-            value = before.members[member]
-            if not isinstance(place, NumberPlace) or not isinstance(value, NumberPlace):
+        self.copy_members(to, before, node)
+
+    def copy_members(self, to: Struct, given: Struct, node: Node) -> None:
+        """Set the members of a struct to those of another."""
+        for member in to.members:
+            place, value = to.members[member], given.members[member]
+            if isinstance(place, NumberPlace) and isinstance(value, NumberPlace):
+                self.store(place, self.read(value), node)
+            elif isinstance(place, VectorLanes) and isinstance(value, VectorLanes):
+                self.assign_lanes(place, value, node)
+            elif isinstance(place, Struct) and isinstance(value, Struct):
+                self.copy_members(place, value, node)
+            elif isinstance(place, Pointer) and isinstance(value, Pointer) and place.to == value.to:
+                fields = {field.name: field for field in (Node(cursor) for cursor in _fields(to.type, node))}
+                self.copy_elements(place, value, elements_of(fields[member].type), node)
+            else:
                 refuse(node, f"member '{member}' is no number: assign it by itself")
-            self.emit(f"{place.text} = {self.for_place(place, value.read(), node)}")
+
+    def copy_elements(self, place: Pointer, value: Pointer, count: int, node: Node) -> None:
+        """Copy the numbers of an array that is a member."""
+        index = self.writing.temporary("i32", "i")
+        at = NumberText(index, "i32", "i32", named=True)
+        self.emit(f"for {index} in {self.use('range')}({count}):")
+        with self.writing.indented():
+            inner = evolve(value, to=innermost(value.to), kept=value.code)
+            self.store(
+                self.element(evolve(place, to=innermost(place.to), kept=place.code), at, node),
+                self.read(self.element(inner, at, node)),
+                node,
+            )
 
     def constructed(self, node: Node, function: Node) -> Value:
         """``P(1, 2)``."""
@@ -130,11 +188,28 @@ class Structs(CppCalls):
         if is_container(type):
             return self.container(parts[0])
         body = next((child for child in function.children if child.kind == "COMPOUND_STMT"), None)
-        if body is None or function.cursor.is_default_method():
+        if body is None or function.cursor.is_default_method() or is_implicit(function):
             if len(parts) == 1 and parts[0].type.value.sort == "record":
                 return self.copied(self.struct(parts[0]), "t")
             return self.made(type, node, "t", None)
         return self.construct(node, function, parts)
+
+    def constructed_member(self, field: Node, value: Node | None, node: Node) -> Value:
+        """A member that is no number, as the list before a constructor's body sets it."""
+        match field.type.sort:
+            case "vector":
+                return self.new_lanes(field.name, None if value is None else self.codes(self.lanes(value)), field.type)
+            case "pointer" if value is not None:
+                return self.variable_of(self.pointer(value), field)
+            case "record" if value is not None and not is_container(field.type):
+                return self.copied(self.struct(value), field.name)
+            case "reference" if value is not None:
+                return self.reference(field, value)
+        refuse(node, f"a constructor of a struct with member '{field.name}' of type {field.type.spelling}, which has no form here")
+
+    @abstractmethod
+    def reference(self, node: Node, initial: Node | None) -> Value:
+        """What a reference stands for, from now on."""
 
     def construct(self, node: Node, function: Node, arguments: list[Node]) -> Struct:
         """A struct by a constructor of the user: its members from the list before the body, then the body."""
@@ -147,9 +222,10 @@ class Structs(CppCalls):
                 given[child.name] = children[position + 1]
         members: dict[str, Value] = {}
         for field in (Node(cursor) for cursor in _fields(node.type.value, node)):
-            if field.type.sort != "number":
-                refuse(node, f"a constructor of a struct with member '{field.name}', which is no number")
             value = given.get(field.name) or initial_of(field)
+            if field.type.sort != "number":
+                members[field.name] = self.constructed_member(field, value, node)
+                continue
             held = register(field.type.code)
             if value is not None:
                 code = self.converted(self.number(value), field.type.code, node)
@@ -171,10 +247,13 @@ class Structs(CppCalls):
 def _fields(type: CppType, node: Node) -> list[object]:
     if type.clang is None:
         refuse(node, f"{type.spelling} has no members that are known")
-    declared = type.clang.get_declaration()
-    if declared.kind.name == "UNION_DECL":
-        refuse(node, "a union: the bits of a number as another type have no form here yet")
     return list(type.clang.get_fields())
+
+
+def is_implicit(function: Node) -> bool:
+    """Whether a function is one that the compiler has made, at the place of its struct."""
+    owner = Node(function.cursor.semantic_parent)
+    return (function.line, function.column) == (owner.line, owner.column)
 
 
 def _user_made(node: Node) -> bool:
@@ -184,4 +263,5 @@ def _user_made(node: Node) -> bool:
         and function.kind == "CONSTRUCTOR"
         and any(child.kind == "COMPOUND_STMT" for child in function.children)
         and not function.cursor.is_default_method()
+        and not is_implicit(function)
     )

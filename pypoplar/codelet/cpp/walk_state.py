@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.cpp_types import BITS, FLOATS, NAMES, CppType, register
 from pypoplar.codelet.cpp.cpp_values import ATOM, COMPARISON, NumberText, Pointer, Value, is_settled, literal
-from pypoplar.codelet.cpp.tree import Node
 from pypoplar.codelet.cpp.writing import Writing, refuse
+from pypoplar.codelet.cpp_tree.cpp_types import BITS, FLOATS, NAMES, CppType, register
+from pypoplar.codelet.cpp_tree.tree import Node
 
 if TYPE_CHECKING:
     from pypoplar.codelet.cpp.codebook import Codebook

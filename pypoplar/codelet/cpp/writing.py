@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from attrs import define, field
 
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.language.source import Meaning
 from pypoplar.codelet.operations.table import functions_of, python_functions
 from pypoplar.errors import CodeletError

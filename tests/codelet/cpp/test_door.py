@@ -27,8 +27,9 @@ from pypoplar import (
     UnknownVertexType,
 )
 from pypoplar.cli import main
-from pypoplar.codelet.cpp import clang_library, door
+from pypoplar.codelet.cpp import door
 from pypoplar.codelet.cpp.door import cpp_codelets
+from pypoplar.codelet.cpp_tree import clang_library
 from pypoplar.codelet.language.cpp_source import CppSource
 
 SCALE = """\

@@ -20,15 +20,13 @@ BODIES = {
     "double d = in[0]; out[0] = d;": "is a double",
     "const float *p = n ? &in[0] : &out[0]; out[1] = *p;": "write if and else",
     "const float *p = &in[0]; p = &out[0]; out[1] = *p;": "use two pointers",
-    "float *p = &x; *p = 1;": "use a reference",
     "static int count = 0; n = ++count;": "static",
     "switch (n) { case 0: n = 1; case 1: n = 2; break; }": "end it with break",
     "int k; if (x > 0) k = 1; n = k;": "may be unassigned",
     "out[-1] = 1;": "before the first element",
     "const int *p = nullptr; n = *p;": "null pointer",
-    "const int *p = (const int *)&in[0]; n = *p;": "read the elements as they are",
+    "const char *p = (const char *)&in[0]; n = *p;": "read the elements as they are",
     "in.nothing();": "no member named 'nothing'",
-    "float2 v = {1, 2}; x = v[0];": "not there yet",
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from pypoplar.codelet.cpp.clang_library import clang
-from pypoplar.codelet.cpp.cpp_types import CppType, type_of
+from pypoplar.codelet.cpp_tree.clang_library import clang
+from pypoplar.codelet.cpp_tree.cpp_types import CppType, type_of
 
 _SEEN_THROUGH = ("PAREN_EXPR", "UNEXPOSED_EXPR", "CXX_FUNCTIONAL_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CSTYLE_CAST_EXPR")
 _OPERATORS = ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR")

@@ -9,12 +9,12 @@ from typing import Any
 
 from attrs import frozen
 
-from pypoplar.codelet.cpp.clang_library import clang
+from pypoplar.codelet.cpp_tree.clang_library import clang
 from pypoplar.errors import CodeletCompileError, FileLoadError, PoplarTypeError
 from pypoplar.files import check_regular
 from pypoplar.spelling import nearest
 
-HEADERS = Path(__file__).parent / "headers"
+HEADERS = Path(__file__).parent.parent / "cpp" / "headers"
 _TARGET = (
     "-x",
     "c++",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pypoplar.codelet.cpp.cpp_types import CppType
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp_tree.cpp_types import CppType
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
 def initial_of(node: Node) -> Node | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pypoplar.codelet.cpp.tree import Node
+from pypoplar.codelet.cpp_tree.tree import Node
 
 
 def is_changed(within: Node, declared: Node) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pypoplar.codelet.cpp.clang_library import clang as library
+from pypoplar.codelet.cpp_tree.clang_library import clang as library
 
 SCALARS = {
     3: "bool",
@@ -32,7 +32,8 @@ SCALARS = {
     32: "f16",
 }
 """Our codes of the numbers of libclang's kinds of types."""
-_VOID, _NULL, _POINTER, _REFERENCE, _MOVED, _RECORD, _ENUM, _ARRAY, _VECTOR = 2, 24, 101, 103, 104, 105, 106, 112, 113
+_VOID, _NULL, _POINTER, _REFERENCE, _MOVED, _RECORD, _ENUM, _ARRAY = 2, 24, 101, 103, 104, 105, 106, 112
+_VECTORS = (113, 176)  # of GCC's and of OpenCL's kind
 
 NAMES = {
     "bool": "BOOL",
@@ -81,7 +82,7 @@ def type_of(clang: Any) -> CppType:
         )
     if kind in (_POINTER, _REFERENCE, _MOVED):
         return CppType("pointer" if kind == _POINTER else "reference", to=type_of(canonical.get_pointee()), spelling=spelling)
-    if kind in (_ARRAY, _VECTOR):
+    if kind in (_ARRAY, *_VECTORS):
         sort = "array" if kind == _ARRAY else "vector"
         return CppType(sort, to=type_of(_element_of(canonical)), count=canonical.element_count, spelling=spelling)
     if kind == _RECORD:

@@ -1,0 +1,1 @@
+"""C++ files as trees: libclang, types, and what a part of a function changes."""
