@@ -49,6 +49,7 @@ WORDS = {
     "poptorch": "models of PyTorch",
     "onnx": "models of ONNX",
     "popart": "PopART's builder and sessions of them",
+    "keras": "models of Keras, and IPU Keras' names",
     "testing": "runs a function, compares engines",
     "poprun": "starts a program in several instances",
     "documents": "finds and makes the documents",

@@ -79,6 +79,7 @@ FLOORS = (
     "popdist.poptorch",
     "onnx",
     "popart",
+    "keras",
     "testing",
     "poprun",
     "documents",

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from traceback import StackSummary
+from types import ModuleType
 
 import torch
 from torch import fx
@@ -21,7 +22,7 @@ from pypoplar.tracebacks import is_ours
 
 RAISING = tuple(dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))  # instructions
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_LIBRARIES = [os.path.dirname(os.path.abspath(torch.__file__)) + os.sep]  # folders whose files are nobody's program
 
 
 def origin_of(node: fx.Node) -> Origin:
@@ -79,5 +80,12 @@ def raised_by_user(problem: BaseException) -> bool:
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is neither PyTorch's nor pypoplar's, nor text that PyTorch has made."""
-    return not (file.startswith((_TORCH, "<eval_with_key>", "<string>", "<frozen")) or is_ours(file))
+    """Whether a file is neither a library's, such as PyTorch, nor pypoplar's, nor text that PyTorch has made."""
+    return not (file.startswith((*_LIBRARIES, "<eval_with_key>", "<string>", "<frozen")) or is_ours(file))
+
+
+def add_library(package: ModuleType) -> None:
+    """Take the files of a package for a library's, as PyTorch's are: their lines are not shown as the user's."""
+    folder = os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep
+    if folder not in _LIBRARIES:
+        _LIBRARIES.append(folder)

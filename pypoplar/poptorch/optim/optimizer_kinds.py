@@ -10,7 +10,7 @@ from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.poptorch.optim.ipu_optimizer import Optimizer
 from pypoplar.poptorch.optim.lamb import LAMB
 
-KINDS = {
+KINDS: dict[str, type[torch.optim.Optimizer]] = {
     "SGD": torch.optim.SGD,
     "AdamW": torch.optim.AdamW,  # which is an Adam too
     "Adam": torch.optim.Adam,
@@ -20,6 +20,7 @@ KINDS = {
     "Adadelta": torch.optim.Adadelta,
     "Adamax": torch.optim.Adamax,
 }
+USERS = tuple(KINDS)  # what messages offer; rooms above add kinds of their own
 HOST_ONLY = ("differentiable",)
 """Arguments of PyTorch's that a device's step does not have."""
 
@@ -35,7 +36,7 @@ def optimizer_kind(optimizer: object) -> str:
     Returns
     -------
     str
-        "SGD", "Adam", "AdamW", "RMSprop", "LAMB", "Adagrad", "Adadelta" or "Adamax".
+        "SGD", "Adam", "AdamW", "RMSprop", "LAMB", "Adagrad", "Adadelta" or "Adamax", or one that a room above has added.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def optimizer_kind(optimizer: object) -> str:
     name = type(optimizer).__name__
     kind = next((kind for kind, base in KINDS.items() if isinstance(optimizer, base)), None)
     if kind is None:
-        raise MissingFeature(f"{name}: pypoplar has the optimisers {', '.join(KINDS)}")
+        raise MissingFeature(f"{name}: pypoplar has the optimisers {', '.join(USERS)}")
     if _step(type(optimizer)) not in (*map(_step, KINDS.values()), Optimizer.step):
         raise MissingFeature(f"{name} has a step of its own, and Python code of an optimiser does not run on the device")
     for number, group in enumerate(optimizer.param_groups):

@@ -12,7 +12,7 @@ from attrs import frozen
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.poptorch.optim import optimizer_kind
 
-NUMBERS: Mapping[str, tuple[str, ...]] = {
+NUMBERS: dict[str, tuple[str, ...]] = {
     "SGD": ("lr", "momentum", "dampening", "weight_decay"),
     "Adam": ("lr", "betas", "eps", "weight_decay"),
     "AdamW": ("lr", "betas", "eps", "weight_decay"),
@@ -22,7 +22,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "Adadelta": ("lr", "rho", "eps", "weight_decay"),
     "Adamax": ("lr", "betas", "eps", "weight_decay"),
 }
-FLAGS: Mapping[str, tuple[str, ...]] = {
+FLAGS: dict[str, tuple[str, ...]] = {
     "SGD": ("nesterov", "maximize"),
     "Adam": ("amsgrad", "maximize"),
     "AdamW": ("amsgrad", "maximize"),

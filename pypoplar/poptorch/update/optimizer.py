@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 import torch
+from attrs import frozen
 
 from pypoplar import popops, poputil
 from pypoplar.errors import MissingFeature
@@ -15,6 +16,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.expr import Max, Sqrt
+from pypoplar.poptorch.optim.optimizer_kinds import KINDS
 from pypoplar.poptorch.update.accumulated_squares import (
     change_alike,
     change_states,
@@ -36,7 +38,7 @@ from pypoplar.poptorch.update.gradient_descent import (
     descent_states,
     is_combined,
 )
-from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.group_settings import FLAGS, NUMBERS, GroupSettings
 from pypoplar.poptorch.update.host_optimizer import TYPES, DeviceState, HostOptimizer, StepCount
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
 from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind, TrainedParameter
@@ -48,7 +50,7 @@ from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
 
 SQUARES = popops.ReduceParams(popops.Operation.SQUARE_ADD)
-STEPS: Mapping[str, Callable[[ParameterStep, Sequence], None]] = {
+STEPS: dict[str, Callable[[ParameterStep, Sequence], None]] = {
     "SGD": descend,
     "Adam": adapt,
     "AdamW": adapt,
@@ -58,7 +60,7 @@ STEPS: Mapping[str, Callable[[ParameterStep, Sequence], None]] = {
     "Adamax": divide_by_largest,
     "LAMB": adapt_layerwise,
 }
-STATES: Mapping[str, Callable[[GroupSettings], list[StateKind]]] = {
+STATES: dict[str, Callable[[GroupSettings], list[StateKind]]] = {
     "Adam": moment_states,
     "AdamW": moment_states,
     "RMSprop": mean_states,
@@ -67,6 +69,25 @@ STATES: Mapping[str, Callable[[GroupSettings], list[StateKind]]] = {
     "Adamax": largest_states,
     "LAMB": moment_states,
 }
+
+
+@frozen
+class UpdateRule:
+    """A kind of optimiser beside those of PyTorch: its class, what it has in groups of parameters, and what a step does."""
+
+    kind: str
+    optimizer: type[torch.optim.Optimizer]
+    numbers: tuple[str, ...]
+    flags: tuple[str, ...]
+    states: Callable[[GroupSettings], list[StateKind]]
+    step: Callable[[ParameterStep, Sequence], None]
+
+
+def add_rule(rule: UpdateRule) -> None:
+    """Let the device do the steps of another kind of optimiser."""
+    KINDS[rule.kind] = rule.optimizer
+    NUMBERS[rule.kind], FLAGS[rule.kind] = rule.numbers, (*rule.flags, "maximize")
+    STATES[rule.kind], STEPS[rule.kind] = rule.states, rule.step
 
 
 class DeviceOptimizer:

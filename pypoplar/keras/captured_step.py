@@ -1,0 +1,128 @@
+"""A step of a Keras model as a module of PyTorch: forward pass and loss, with the model's variables as parameters and buffers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.utils._pytree as pytree
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.torch import nn as keras_nn
+from keras.src.layers.layer import Layer
+
+from pypoplar.keras.device_randomness import device_draws
+from pypoplar.keras.keras_batches import unflattened
+from pypoplar.poptorch.operators import NameScope, identity_loss
+
+
+class StepKind(Enum):
+    """What a step does."""
+
+    TRAIN = "train"
+    TEST = "test"
+    PREDICT = "predict"
+
+
+class CapturedStep(torch.nn.Module):
+    """A step of a model for data of one structure, given as its tensors one after the other.
+
+    Training and tests give the loss and behind it the predictions, each as they are when flattened; predictions alone else.
+    """
+
+    def __init__(self, model: Any, kind: StepKind, structure: Any, stable: bool = False) -> None:
+        """`stable` for variances of the squares of differences from the mean."""
+        super().__init__()
+        self.stable = stable
+        self.kind = kind
+        self._step = (model, structure)  # in a tuple, so that the model's layers are no parts of this module
+        self.found: dict[str, Any] = {}  # the structure of the predictions, once the step is captured
+        self._trained, self._others = list(model.trainable_variables), list(model.non_trainable_variables)
+        self._names: dict[int, str] = {}
+        for variable in self._trained:
+            self.register_parameter(self._name(variable), variable.value)
+        for variable in self._others:
+            self.register_buffer(self._name(variable), variable.value.detach())
+
+    def _name(self, variable: Any) -> str:
+        """A variable's path, which another may have, too."""
+        path = variable.path.replace(".", "_")
+        taken = set(self._names.values())
+        name = next(one for one in (path, *(f"{path}_{number}" for number in range(1, len(taken) + 2))) if one not in taken)
+        self._names[id(variable)] = name
+        return name
+
+    @property
+    def trained(self) -> list[str]:
+        """The names of the parameters, in the order of the model's trainable variables."""
+        return [self._names[id(variable)] for variable in self._trained]
+
+    def is_of(self, model: Any) -> bool:
+        """Whether the model's variables are still these, trained and not."""
+        trained, others = model.trainable_variables, model.non_trainable_variables
+        return [*map(id, trained)] == [*map(id, self._trained)] and [*map(id, others)] == [*map(id, self._others)]
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        """Loss and predictions."""
+        model, structure = self._step
+        kind = self.kind
+        x, y, sample_weight = unflattened(tensors, structure)
+        held = [(one, getattr(self, self._names[id(one)])) for one in (*self._trained, *self._others)]
+        training = kind is StepKind.TRAIN
+        moments = stable_moments() if self.stable else contextlib.nullcontext()
+        with moments, device_draws(), layer_names(model), StatelessScope(state_mapping=held, collect_losses=True) as scope:
+            predictions = model(x, training=training) if model._call_has_training_arg else model(x)
+            loss = None
+            if kind is not StepKind.PREDICT:
+                loss = model._compute_loss(x=x, y=y, y_pred=predictions, sample_weight=sample_weight, training=training)
+        if training:
+            self._keep(scope)
+        flat, self.found["outputs"] = pytree.tree_flatten(predictions)
+        if loss is None:
+            return tuple(flat)
+        loss = loss.reshape(())
+        return (identity_loss(loss, "none") if training else loss, *flat)
+
+    def _keep(self, scope: StatelessScope) -> None:
+        """Let the buffers have what the forward pass gave the variables."""
+        for variable in self._others:
+            buffer = getattr(self, self._names[id(variable)])
+            new = scope.get_current_value(variable)
+            if new is not None and new is not buffer:
+                buffer.copy_(new)
+
+
+def step_of(model: Any, kind: StepKind, structure: Any, stable: bool) -> CapturedStep:
+    """A step of a model, of a class of the model's name, so that messages tell of that."""
+    named: type[CapturedStep] = type(type(model).__name__, (CapturedStep,), {})
+    return named(model, kind, structure, stable)
+
+
+@contextlib.contextmanager
+def layer_names(model: Any) -> Iterator[None]:
+    """Within it operations are named by the layers that do them; the model itself names none."""
+    call = Layer.__call__
+
+    def named(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        with contextlib.nullcontext() if layer is model else NameScope(layer.name):
+            return call(layer, *args, **kwargs)
+
+    with mock.patch.object(Layer, "__call__", named):
+        yield
+
+
+def _moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and variance, as Keras' function of this name has them but for how they are summed, in FLOAT."""
+    values = x.float()
+    mean = torch.mean(values, dim=axes, keepdim=True)
+    variance = torch.mean(torch.square(values - mean), dim=axes, keepdim=True)
+    both = (mean, variance) if keepdims else (torch.squeeze(mean, axes), torch.squeeze(variance, axes))
+    return both[0].to(x.dtype), both[1].to(x.dtype)
+
+
+def stable_moments() -> contextlib.AbstractContextManager[Any]:
+    """Within it Keras' norms sum squares of differences from the mean."""
+    return mock.patch.object(keras_nn, "moments", _moments)

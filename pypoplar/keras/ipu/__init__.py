@@ -1,0 +1,7 @@
+"""Graphcore's names around Keras: `config`, `ipu_strategy` and `utils`, as ``from tensorflow.python import ipu`` has them."""
+
+from __future__ import annotations
+
+from pypoplar.keras.ipu import config, ipu_strategy, utils
+
+__all__ = ["config", "ipu_strategy", "utils"]

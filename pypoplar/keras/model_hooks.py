@@ -1,0 +1,108 @@
+"""What models of Keras ask when they are made, compiled and run: whether they are the simulated IPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras.src.backend.torch.trainer import TorchTrainer
+from keras.src.trainers.trainer import Trainer
+
+from pypoplar.errors import PoplarRuntimeError
+from pypoplar.keras.captured_step import StepKind
+from pypoplar.keras.device_model import DeviceModel
+from pypoplar.keras.ipu.config import configured
+from pypoplar.keras.ipu.ipu_strategy import get_strategy
+from pypoplar.keras.step_options import StepOptions
+from pypoplar.poptorch.capture.origins import add_library
+
+ATTRIBUTE = "_ipu_device_model"
+"""Of models that run on the IPU. It is in their dictionary alone, where Keras, which tracks attributes, does not see it."""
+FUNCTIONS = {StepKind.TRAIN: "make_train_function", StepKind.TEST: "make_test_function", StepKind.PREDICT: "make_predict_function"}
+
+
+def device_model(model: Any) -> DeviceModel | None:
+    """What the IPU has of a model; None for one that runs on the host."""
+    found = vars(model).get(ATTRIBUTE)
+    return found if isinstance(found, DeviceModel) else None
+
+
+def on_the_ipu(model: Any, what: str) -> DeviceModel:
+    """The same; `PoplarRuntimeError` for a model that runs on the host."""
+    found = device_model(model)
+    if found is None:
+        raise PoplarRuntimeError(
+            f"{what}: {type(model).__name__} runs on the host; make or compile it within IPUStrategy().scope() to run it on the IPU"
+        )
+    return found
+
+
+def _join(model: Any) -> None:
+    """Let a model run on the IPU, if this is a strategy's scope."""
+    if get_strategy() is not None and device_model(model) is None:
+        vars(model)[ATTRIBUTE] = DeviceModel(model, StepOptions(configured()))
+
+
+def _making(original: Callable[..., None]) -> Callable[..., None]:
+    def __init__(self: Any) -> None:
+        original(self)
+        _join(self)
+
+    return __init__
+
+
+def _compiling(original: Callable[..., None]) -> Callable[..., None]:
+    def compile(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _join(self)
+        found = device_model(self)
+        if found is not None:
+            found.forget()
+            if get_strategy() is not None:
+                found.options.config = configured()
+
+    return compile
+
+
+def _functions(kind: StepKind, original: Callable[..., Any]) -> Callable[..., Any]:
+    attribute = f"{kind.value}_function"
+
+    def make(self: Any, force: bool = False) -> Any:
+        found = device_model(self)
+        if found is None:
+            return original(self, force)
+        if getattr(self, attribute) is None or force:
+            found.check(kind)
+            setattr(self, attribute, getattr(found, kind.value))
+        return getattr(self, attribute)
+
+    make.__name__ = FUNCTIONS[kind]
+    return make
+
+
+def install() -> None:
+    """Let Keras' models ask. It is done once; outside scopes they do as before."""
+    if getattr(TorchTrainer, "_asks_for_ipu", False):
+        return
+    TorchTrainer._asks_for_ipu = True
+    add_library(keras)
+    TorchTrainer.__init__ = _making(TorchTrainer.__init__)
+    Trainer.compile = _compiling(Trainer.compile)
+    for kind, name in FUNCTIONS.items():
+        setattr(TorchTrainer, name, _functions(kind, getattr(TorchTrainer, name)))
+    for name, method in METHODS.items():
+        setattr(keras.Model, name, method)
+
+
+def ipu_report(self: Any) -> Any:
+    """The `pva.Report` of the model's last execution of any kind."""
+    return on_the_ipu(self, "ipu_report").report()
+
+
+def ipu_cycles(self: Any) -> int:
+    """The tile cycles of the model's last execution of any kind."""
+    return on_the_ipu(self, "ipu_cycles").cycles()
+
+
+METHODS: dict[str, Callable[..., Any]] = {"ipu_report": ipu_report, "ipu_cycles": ipu_cycles}
