@@ -12,7 +12,8 @@ _choose_torch()
 
 from pypoplar.keras import ipu  # noqa: E402 (Keras is imported by what is below)
 from pypoplar.keras.model_hooks import install as _install  # noqa: E402
+from pypoplar.keras.pipeline_stages import PipelineStage, PipelineStageAssignment  # noqa: E402
 
 _install()
 
-__all__ = ["ipu"]
+__all__ = ["PipelineStage", "PipelineStageAssignment", "ipu"]

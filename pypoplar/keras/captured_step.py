@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 from unittest import mock
 
 import torch
 import torch.utils._pytree as pytree
+from attrs import field, frozen
 from keras.src.backend.common.stateless_scope import StatelessScope
-from keras.src.backend.torch import nn as keras_nn
 from keras.src.layers.layer import Layer
 
+from pypoplar.keras.captured_functions import captured_functions
 from pypoplar.keras.device_randomness import device_draws
 from pypoplar.keras.keras_batches import unflattened
+from pypoplar.keras.pipeline_stages import start_stage
 from pypoplar.poptorch.operators import NameScope, identity_loss
 
 
@@ -27,16 +30,23 @@ class StepKind(Enum):
     PREDICT = "predict"
 
 
+@frozen
+class Capture:
+    """How a step is captured."""
+
+    stable: bool = False  # variances are those of the squares of differences from the mean
+    stages: Mapping[int, list[int]] = field(factory=dict)  # of a pipeline: those of a layer's calls, by its identity
+
+
 class CapturedStep(torch.nn.Module):
     """A step of a model for data of one structure, given as its tensors one after the other.
 
     Training and tests give the loss and behind it the predictions, each as they are when flattened; predictions alone else.
     """
 
-    def __init__(self, model: Any, kind: StepKind, structure: Any, stable: bool = False) -> None:
-        """`stable` for variances of the squares of differences from the mean."""
+    def __init__(self, model: Any, kind: StepKind, structure: Any, capture: Capture) -> None:
         super().__init__()
-        self.stable = stable
+        self.capture = capture
         self.kind = kind
         self._step = (model, structure)  # in a tuple, so that the model's layers are no parts of this module
         self.found: dict[str, Any] = {}  # the structure of the predictions, once the step is captured
@@ -72,8 +82,12 @@ class CapturedStep(torch.nn.Module):
         x, y, sample_weight = unflattened(tensors, structure)
         held = [(one, getattr(self, self._names[id(one)])) for one in (*self._trained, *self._others)]
         training = kind is StepKind.TRAIN
-        moments = stable_moments() if self.stable else contextlib.nullcontext()
-        with moments, device_draws(), layer_names(model), StatelessScope(state_mapping=held, collect_losses=True) as scope:
+        with (
+            captured_functions(self.capture.stable),
+            device_draws(),
+            named_layers(model, self.capture.stages),
+            StatelessScope(state_mapping=held, collect_losses=True) as scope,
+        ):
             predictions = model(x, training=training) if model._call_has_training_arg else model(x)
             loss = None
             if kind is not StepKind.PREDICT:
@@ -95,34 +109,24 @@ class CapturedStep(torch.nn.Module):
                 buffer.copy_(new)
 
 
-def step_of(model: Any, kind: StepKind, structure: Any, stable: bool) -> CapturedStep:
+def step_of(model: Any, kind: StepKind, structure: Any, capture: Capture) -> CapturedStep:
     """A step of a model, of a class of the model's name, so that messages tell of that."""
     named: type[CapturedStep] = type(type(model).__name__, (CapturedStep,), {})
-    return named(model, kind, structure, stable)
+    return named(model, kind, structure, capture)
 
 
 @contextlib.contextmanager
-def layer_names(model: Any) -> Iterator[None]:
-    """Within it operations are named by the layers that do them; the model itself names none."""
+def named_layers(model: Any, stages: Mapping[int, list[int]]) -> Iterator[None]:
+    """Within it operations are named by the layers that do them, and belong to their stages; the model itself names none."""
     call = Layer.__call__
+    calls: Counter[int] = Counter()
 
     def named(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(layer) in stages:
+            start_stage(stages[id(layer)][calls[id(layer)]])
+            calls[id(layer)] += 1
         with contextlib.nullcontext() if layer is model else NameScope(layer.name):
             return call(layer, *args, **kwargs)
 
     with mock.patch.object(Layer, "__call__", named):
         yield
-
-
-def _moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and variance, as Keras' function of this name has them but for how they are summed, in FLOAT."""
-    values = x.float()
-    mean = torch.mean(values, dim=axes, keepdim=True)
-    variance = torch.mean(torch.square(values - mean), dim=axes, keepdim=True)
-    both = (mean, variance) if keepdims else (torch.squeeze(mean, axes), torch.squeeze(variance, axes))
-    return both[0].to(x.dtype), both[1].to(x.dtype)
-
-
-def stable_moments() -> contextlib.AbstractContextManager[Any]:
-    """Within it Keras' norms sum squares of differences from the mean."""
-    return mock.patch.object(keras_nn, "moments", _moments)

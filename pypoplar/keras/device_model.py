@@ -12,10 +12,11 @@ from attrs import define, field, frozen
 from keras.src.backend.torch.trainer import TorchTrainer
 
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, TensorShapeError
-from pypoplar.keras.captured_step import CapturedStep, StepKind, step_of
+from pypoplar.keras.captured_step import Capture, CapturedStep, StepKind, step_of
 from pypoplar.keras.device_optimizer import OptimizerPair
 from pypoplar.keras.ipu.utils import DeviceSeed, device_seed
 from pypoplar.keras.keras_batches import StepBatch, joined_batches
+from pypoplar.keras.pipeline_stages import stages_by_layer
 from pypoplar.keras.step_options import StepOptions
 from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.models import inferenceModel, trainingModel
@@ -182,8 +183,10 @@ class DeviceModel:
 
     def _made(self, kind: StepKind, batches: list[StepBatch]) -> CompiledStep:
         stable = bool(self.options.config.norms.use_stable_statistics)
-        step = step_of(self.model, kind, batches[0].structure, stable)
-        options = self.options.of_step(kind, len(batches))
+        stages = stages_by_layer(self.model) if self.options.pipelined else {}
+        step = step_of(self.model, kind, batches[0].structure, Capture(stable, stages))
+        known = max((number for several in stages.values() for number in several), default=-1) + 1
+        options = self.options.of_step(kind, len(batches), known or None)
         if kind is not StepKind.TRAIN:
             return CompiledStep(step, inferenceModel(step, options), len(batches))
         return CompiledStep(step, trainingModel(step, options, self._pair().device), len(batches))

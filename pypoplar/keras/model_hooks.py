@@ -9,33 +9,15 @@ import keras
 from keras.src.backend.torch.trainer import TorchTrainer
 from keras.src.trainers.trainer import Trainer
 
-from pypoplar.errors import PoplarRuntimeError
 from pypoplar.keras.captured_step import StepKind
 from pypoplar.keras.device_model import DeviceModel
 from pypoplar.keras.ipu.config import configured
 from pypoplar.keras.ipu.ipu_strategy import get_strategy
+from pypoplar.keras.model_methods import ATTRIBUTE, METHODS, device_model
 from pypoplar.keras.step_options import StepOptions
 from pypoplar.poptorch.capture.origins import add_library
 
-ATTRIBUTE = "_ipu_device_model"
-"""Of models that run on the IPU. It is in their dictionary alone, where Keras, which tracks attributes, does not see it."""
 FUNCTIONS = {StepKind.TRAIN: "make_train_function", StepKind.TEST: "make_test_function", StepKind.PREDICT: "make_predict_function"}
-
-
-def device_model(model: Any) -> DeviceModel | None:
-    """What the IPU has of a model; None for one that runs on the host."""
-    found = vars(model).get(ATTRIBUTE)
-    return found if isinstance(found, DeviceModel) else None
-
-
-def on_the_ipu(model: Any, what: str) -> DeviceModel:
-    """The same; `PoplarRuntimeError` for a model that runs on the host."""
-    found = device_model(model)
-    if found is None:
-        raise PoplarRuntimeError(
-            f"{what}: {type(model).__name__} runs on the host; make or compile it within IPUStrategy().scope() to run it on the IPU"
-        )
-    return found
 
 
 def _join(model: Any) -> None:
@@ -93,16 +75,3 @@ def install() -> None:
         setattr(TorchTrainer, name, _functions(kind, getattr(TorchTrainer, name)))
     for name, method in METHODS.items():
         setattr(keras.Model, name, method)
-
-
-def ipu_report(self: Any) -> Any:
-    """The `pva.Report` of the model's last execution of any kind."""
-    return on_the_ipu(self, "ipu_report").report()
-
-
-def ipu_cycles(self: Any) -> int:
-    """The tile cycles of the model's last execution of any kind."""
-    return on_the_ipu(self, "ipu_cycles").cycles()
-
-
-METHODS: dict[str, Callable[..., Any]] = {"ipu_report": ipu_report, "ipu_cycles": ipu_cycles}

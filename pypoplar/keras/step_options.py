@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from attrs import define
 
-from pypoplar.errors import MissingFeature
+from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.keras.captured_step import StepKind
 from pypoplar.keras.ipu.config import IPUConfig
 from pypoplar.keras.ipu.utils import device_seed
+from pypoplar.keras.pipeline_stages import stage_name
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.enums import ReductionType as TorchReduction
 from pypoplar.poptorch.options import Options
+from pypoplar.poptorch.options.execution_strategies import PipelinedExecution, Stage
 
 
 @define(eq=False)
@@ -20,9 +22,15 @@ class StepOptions:
     config: IPUConfig
     accumulated: int = 1
     reduction: TorchReduction = TorchReduction.Sum
+    pipelined: bool = False
+    device_mapping: list[int] | None = None  # the IPU of each stage
 
-    def of_step(self, kind: StepKind, batches: int) -> Options:
-        """Those of a step of a kind that takes so many batches in a call."""
+    def set_pipeline(self, device_mapping: list[int] | None) -> None:
+        """Let the model be a pipeline."""
+        self.pipelined, self.device_mapping = True, device_mapping
+
+    def of_step(self, kind: StepKind, batches: int, stages: int | None = None) -> Options:
+        """Those of a step of a kind that takes so many batches in a call, of a model of so many `stages`, if that is known."""
         accumulated = self.accumulated if kind is StepKind.TRAIN else 1
         options = Options()
         options.deviceIterations(batches // accumulated).outputMode(OutputMode.All)
@@ -32,9 +40,32 @@ class StepOptions:
         seed = device_seed().seed
         if seed is not None:
             options.randomSeed(seed)
-        if self.config.ipus != 1:
-            raise MissingFeature(
-                f"IPUConfig: auto_select_ipus is {self.config.ipus}, and the model needs 1 IPU: there are no replicas of it"
-            )
+        self._check_ipus(self._place(options, stages))
         self.config.apply_to(options)
         return options
+
+    def _place(self, options: Options, stages: int | None) -> int | None:
+        """Let a pipeline's stages be on their IPUs; how many these are, if that is known."""
+        if not self.pipelined:
+            return 1
+        mapping = self.device_mapping if self.device_mapping is not None or stages is None else list(range(stages))
+        if mapping is None:
+            options.setExecutionStrategy(PipelinedExecution())  # a block says its IPU
+            return None
+        if stages is not None and len(mapping) != stages:
+            raise InvalidOption(f"set_pipelining_options: device_mapping has {len(mapping)} IPUs for {stages} stages")
+        placed = [Stage(stage_name(number)).ipu(ipu) for number, ipu in enumerate(mapping)]
+        options.setExecutionStrategy(PipelinedExecution(*placed))
+        return max(mapping) + 1
+
+    def _check_ipus(self, needed: int | None) -> None:
+        """Refuse a configuration of other IPUs than a model needs; one that says nothing has as many."""
+        if needed is None or not self.config.auto_select_ipus:
+            return
+        had = self.config.ipus
+        if had < needed:
+            raise InvalidOption(
+                f"IPUConfig: auto_select_ipus is {had}, and the pipeline's stages are on {needed} IPUs: set it to {needed}"
+            )
+        if had >= 2 * needed:
+            raise MissingFeature(f"IPUConfig: auto_select_ipus is {had}, and the model needs {needed}: there are no replicas of it")

@@ -1,0 +1,49 @@
+"""Functions of Keras that are captured in another form than that in which they run on the host."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.utils._pytree as pytree
+from keras.src.backend.common.stateless_scope import get_stateless_scope
+from keras.src.backend.torch import core as keras_core
+from keras.src.backend.torch import nn as keras_nn
+
+from pypoplar.errors import MissingFeature
+
+
+def _moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and variance, as Keras' function of this name has them but for how they are summed, in FLOAT."""
+    values = x.float()
+    mean = torch.mean(values, dim=axes, keepdim=True)
+    variance = torch.mean(torch.square(values - mean), dim=axes, keepdim=True)
+    both = (mean, variance) if keepdims else (torch.squeeze(mean, axes), torch.squeeze(variance, axes))
+    return both[0].to(x.dtype), both[1].to(x.dtype)
+
+
+def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    """Both branches, of each of their tensors the one that the predicate chooses; `MissingFeature` where one sets a variable."""
+    if not isinstance(pred, torch.Tensor):
+        return true_fn() if pred else false_fn()
+    before = dict(get_stateless_scope().state_mapping)
+    results = [branch() for branch in (true_fn, false_fn)]
+    after = get_stateless_scope().state_mapping
+    if before.keys() != after.keys() or any(before[key] is not after[key] for key in before):
+        raise MissingFeature(
+            "keras.ops.cond: a branch sets a variable, and on the IPU both are computed: set it by keras.ops.where"
+        )
+    return pytree.tree_map(lambda chosen, other: torch.where(pred, chosen, other), *results)
+
+
+@contextlib.contextmanager
+def captured_functions(stable: bool) -> Iterator[None]:
+    """Within it branches are chosen element by element, and norms are `stable` if that is asked for."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(keras_core, "cond", _cond))
+        if stable:
+            stack.enter_context(mock.patch.object(keras_nn, "moments", _moments))
+        yield
