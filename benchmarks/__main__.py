@@ -33,6 +33,7 @@ ROWS = (
     "copies",
     "many_ipus",
     "replicas",
+    "pods",
     "processes",
     "startup",
     "cpp_codelets",

@@ -1,9 +1,13 @@
 """Routes over IPU-Links and gateways, and what each link carries."""
 
+import heapq
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import Target
 from pypoplar.compiler.exchange.exchange_costs import link_cycles
@@ -185,3 +189,66 @@ def test_a_target_says_how_it_is_wired():
     assert Wiring.of(target) == Wiring(16, 64, torus=True)
     with pytest.raises(InvalidOption, match="IPU 64 cannot be reached"):
         Target.createIPUTarget(128, "bow", opts={"gatewayMode": "false"})
+
+
+def lengths_from(start, ipus, domain, torus):
+    """By place, how far it is from a start, gateways' links before IPU-Links: Dijkstra's way, on a pod told place by place."""
+    gateways = -(-ipus // 4) if ipus > domain else 0
+
+    def joined(one, other):
+        low, high = sorted((one, other))
+        if high < ipus:
+            if low // domain != high // domain:
+                return None
+            begin = low // domain * domain
+            size, low, high = min(domain, ipus - begin), low - begin, high - begin
+            round_the_end = torus and size > 4 and size % 2 == 0 and high - low == size - 2
+            rung = low // 2 == high // 2
+            return (0, 1) if rung or high - low == 2 or round_the_end else None
+        if low < ipus:
+            return (1, 0) if high - ipus == low // 4 else None
+        return (1, 0) if high - low == domain // 4 else None
+
+    known, waiting = {}, [((0, 0), start)]
+    while waiting:
+        length, place = heapq.heappop(waiting)
+        if place not in known:
+            known[place] = length
+            for other in range(ipus + gateways):
+                step = joined(place, other) if other not in known and other != place else None
+                if step is not None:
+                    heapq.heappush(waiting, ((length[0] + step[0], length[1] + step[1]), other))
+    return known, joined
+
+
+@examples(40)
+@given(st.integers(2, 28), st.sampled_from([4, 8, 12, 16, 64]), st.booleans(), st.integers(0, 2**32 - 1))
+def test_any_pod_has_ways_of_joined_places_as_short_as_there_are_and_a_phase_takes_what_its_fullest_link_does(
+    ipus, domain, torus, seed
+):
+    drawn = np.random.default_rng(seed)
+    opts = {"ipuLinkTopology": "torus" if torus else "mesh", "ipuLinkDomainSize": str(domain)}
+    rates = {name: float(drawn.integers(1, 9)) * 1e9 for name in RATES}
+    target = Target.createIPUTarget(ipus, "bow", opts=opts).evolve(**rates)
+    links, flows = Wiring.of(target).links(), drawn.integers(0, 1000, (ipus, ipus)) * (drawn.random((ipus, ipus)) < 0.3)
+    np.fill_diagonal(flows, 0)
+    carried_by = {}
+    for source in range(ipus):
+        far, joined = lengths_from(source, ipus, domain, torus)
+        for destination in set(range(ipus)) - {source}:
+            places = [source, *(int(links.destination[link]) for link in route(links, source, destination))]
+            steps = [joined(*pair) for pair in pairwise(places)]
+            assert None not in steps, "each of its links is there"
+            assert (sum(step[0] for step in steps), sum(step[1] for step in steps)) == far[destination]
+            for one, other in pairwise(places):
+                carried_by[one, other] = carried_by.get((one, other), 0) + int(flows[source, destination])
+    seconds = [bytes / (target_rate(target, ipus, *ends) / 2) for ends, bytes in carried_by.items()]
+    assert link_cycles(target, flows) == int(np.ceil(max(seconds) * target.getTileClockFrequency()))
+
+
+RATES = ("ipu_link_bytes_per_second", "gateway_bytes_per_second", "gateway_link_bytes_per_second")
+
+
+def target_rate(target, ipus, one, other):
+    """What a link carries in a second, both ways together."""
+    return getattr(target, RATES[(one >= ipus) + (other >= ipus)])
