@@ -19,6 +19,7 @@ from pypoplar.keras.captured_functions import captured_functions
 from pypoplar.keras.device_randomness import device_draws
 from pypoplar.keras.keras_batches import unflattened
 from pypoplar.keras.pipeline_stages import start_stage
+from pypoplar.keras.refused_layers import refuse_layer
 from pypoplar.poptorch.operators import NameScope, identity_loss
 
 
@@ -122,6 +123,7 @@ def named_layers(model: Any, stages: Mapping[int, list[int]]) -> Iterator[None]:
     calls: Counter[int] = Counter()
 
     def named(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_layer(layer)
         if id(layer) in stages:
             start_stage(stages[id(layer)][calls[id(layer)]])
             calls[id(layer)] += 1

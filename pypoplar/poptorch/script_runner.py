@@ -24,8 +24,8 @@ Runs a program written for PopTorch as it is, on the simulated IPU: what it impo
 USAGE_ERROR = 2  # the exit code of Python's own command line
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run what the command line names as the main program, and end the process if that fails."""
+def main(arguments: Sequence[str], names: Callable[[], None] = install) -> None:
+    """Run what the command line names as the main program, for which `names` are given, and end the process if that fails."""
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
         return
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     if first == "-m":
         if not rest:
             _give_up(f"{PROGRAM}: -m takes the name of a module")
-        _run(lambda: _run_module(rest[0], rest[1:]))
+        _run(lambda: _run_module(rest[0], rest[1:]), names)
     elif first.startswith("-"):
         _give_up(f"{PROGRAM}: no option is called {first!r}\n{USAGE.rstrip()}")
     elif not os.path.exists(first):
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     elif os.path.isdir(first) and not os.path.isfile(os.path.join(first, "__main__.py")):
         _give_up(f"{PROGRAM}: the directory {first!r} has no __main__.py")
     else:
-        _run(lambda: _run_script(first, rest))
+        _run(lambda: _run_script(first, rest), names)
 
 
 def _give_up(message: str) -> NoReturn:
@@ -82,9 +82,9 @@ def _search_first(directory: str | None) -> None:
         sys.path[:1] = [] if directory is None else [directory]
 
 
-def _run(program: Callable[[], None]) -> None:
+def _run(program: Callable[[], None], names: Callable[[], None]) -> None:
     """Call `program`. Python shows an error of its own from its first frame on, through the hook that the program may have set."""
-    install()
+    names()
     try:
         program()
     except SystemExit:

@@ -24,6 +24,11 @@ if importlib.util.find_spec("torch") is None:
         del PROGRAMS[page]
 if any(importlib.util.find_spec(name) is None for name in ("torch", "onnx")):
     del PROGRAMS["docs/onnx.md"]  # the same
+if any(importlib.util.find_spec(name) is None for name in ("torch", "keras")):
+    del PROGRAMS["docs/keras.md"]  # the same
+
+
+OTHERS_WARNINGS = {"docs/keras.md": ["-W", "ignore:__array__ implementation:DeprecationWarning"]}  # Keras' of NumPy
 
 
 @pytest.mark.parametrize("page", PROGRAMS)
@@ -39,7 +44,7 @@ def test_programs_in_the_documents_run(page, tmp_path):
         files.append(tmp_path / (f"test_program_{number}.py" if tests else "program.py"))
         files[-1].write_text(text, encoding="utf-8")
     pytest_command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin"] if tests else []
-    command = [sys.executable, *(pytest_command or ["-W", "error"]), *map(str, files)]
+    command = [sys.executable, *(pytest_command or ["-W", "error", *OTHERS_WARNINGS.get(page, [])]), *map(str, files)]
     environment = {**unmeasured(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -75,7 +80,7 @@ def test_what_installs_an_extra_is_said_in_one_place():
     sources = [*(ROOT / "pypoplar").rglob("*.py"), *(ROOT / "tutorials").rglob("*.py")]
     assert [path.name for path in sources if "pip install" in path.read_text(encoding="utf-8")] == ["extras.py"]
     (commands,) = blocks("docs/install.md", "sh")
-    for extra in ("report", "trace", "pytorch", "onnx", "docs"):
+    for extra in ("report", "trace", "pytorch", "onnx", "keras", "docs"):
         command, _, where = install_command(extra).partition(" in ")
         assert command in commands
         assert where == "a checkout of pypoplar"

@@ -145,9 +145,9 @@ def network(name: str) -> Any:
     keras.utils.set_random_seed(2)
     tried = TRIED[name]
     given = [keras.Input(shape[1:], dtype="int32" if name in INTEGERS else "float32") for shape in tried.shapes]
-    entered = given if name in INTEGERS else [layers.Dense(one.shape[-1])(one) for one in given]
+    entered = given if name in INTEGERS else [layers.Dense(one.shape[-1], use_bias=False)(one) for one in given]
     layer = tried.make()
     out = layer(entered) if tried.together else layer(*entered)
     if name == "CategoryEncoding":
         out = layers.Dense(2)(out)
-    return keras.Model(given, out)
+    return keras.Model(given if len(given) > 1 else given[0], out)
