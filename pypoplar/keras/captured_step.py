@@ -15,6 +15,7 @@ from attrs import field, frozen
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.layers.layer import Layer
 
+from pypoplar.errors import MissingFeature
 from pypoplar.keras.captured_functions import captured_functions
 from pypoplar.keras.device_randomness import device_draws
 from pypoplar.keras.keras_batches import unflattened
@@ -93,8 +94,7 @@ class CapturedStep(torch.nn.Module):
             loss = None
             if kind is not StepKind.PREDICT:
                 loss = model._compute_loss(x=x, y=y, y_pred=predictions, sample_weight=sample_weight, training=training)
-        if training:
-            self._keep(scope)
+        self._keep(scope)
         flat, self.found["outputs"] = pytree.tree_flatten(predictions)
         if loss is None:
             return tuple(flat)
@@ -102,7 +102,12 @@ class CapturedStep(torch.nn.Module):
         return (identity_loss(loss, "none") if training else loss, *flat)
 
     def _keep(self, scope: StatelessScope) -> None:
-        """Let the buffers have what the forward pass gave the variables."""
+        """Let the buffers have what the forward pass gave the variables; `MissingFeature` where it sets what is trained."""
+        for variable in self._trained:
+            if scope.get_current_value(variable) is not getattr(self, self._names[id(variable)]):
+                raise MissingFeature(
+                    f"the forward pass sets {variable.path}, which is trained: a step sets it by its gradient alone"
+                )
         for variable in self._others:
             buffer = getattr(self, self._names[id(variable)])
             new = scope.get_current_value(variable)

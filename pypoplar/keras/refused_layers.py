@@ -31,6 +31,7 @@ REFUSED: Mapping[str, str] = {
     ),
     **dict.fromkeys(("FlaxLayer", "JaxLayer", "TFSMLayer"), _OTHERS),
     **dict.fromkeys(("MelSpectrogram", "STFTSpectrogram"), _SPECTRA),
+    "SpectralNormalization": "its forward pass sets the kernel, which is trained",
     "ConvLSTM3D": "convolutions have three dimensions of a field at most, and its steps one more",
 }
 """By the names of their classes."""

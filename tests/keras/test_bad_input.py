@@ -159,3 +159,16 @@ def test_what_was_not_executed_has_no_cycles():
 def test_data_that_are_no_numbers_are_refused():
     with pytest.raises(PoplarTypeError, match=r"data of a model are arrays and tensors of numbers"):
         compiled().predict_on_batch(np.array(["a", "b"]))
+
+
+def test_a_forward_pass_that_sets_what_is_trained_is_refused():
+    class Sets(keras.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(shape=(), name="scale")
+
+        def call(self, x):
+            self.scale.assign(self.scale * 0.5)
+            return x * self.scale
+
+    with pytest.raises(MissingFeature, match=r"the forward pass sets \S*/scale, which is trained"):
+        trained(compiled(make=lambda: keras.Sequential([keras.Input((4,)), Sets(), keras.layers.Dense(3)])))

@@ -69,9 +69,11 @@ class Outlining:
         if made is None:
             self._refused.add(runs)
             return 0
-        functions.append(made)
         arguments = self._arguments(walk, made, number)
-        assert arguments is not None, "a function takes the arguments of the run that it was made of"
+        if arguments is None:  # some of what the run is given lies in others, and copies would be made out of order
+            self._refused.add(runs)
+            return 0
+        functions.append(made)
         return self._call(walk, made, number, arguments)
 
     # what is known of runs before
