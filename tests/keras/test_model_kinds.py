@@ -23,6 +23,7 @@ class Own(keras.Model):
         return self.last(self.drop(keras.ops.relu(self.norm(self.first(x), training=training)), training=training))
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_keeps_its_statistics_and_regularizers():
     device, host = rig.twins(lambda: built(Own()), lambda: keras.optimizers.SGD(0.1, momentum=0.9))
     x, y = rig.drawn(8, 4), rig.drawn(8, 3, seed=1)
@@ -44,6 +45,7 @@ def two_ways() -> object:
     return keras.Model({"first": first, "second": second}, {"a": layers.Dense(2, name="a")(x), "b": layers.Dense(1, name="b")(x)})
 
 
+@pytest.mark.slow
 def test_several_inputs_and_outputs_with_losses_metrics_and_weights_of_their_own():
     how = {"loss": {"a": "mse", "b": "mae"}, "loss_weights": {"a": 0.5, "b": 2.0}, "metrics": {"a": ["mae"], "b": ["mse"]}}
     device, host = rig.twins(two_ways, **how)
@@ -62,6 +64,7 @@ def classifier() -> object:
     return keras.Sequential([keras.Input((4,)), layers.Dense(3)])
 
 
+@pytest.mark.slow
 def test_weights_of_samples_and_classes_weigh_as_in_keras():
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     device, host = rig.twins(classifier, loss=loss, weighted_metrics=["accuracy"])

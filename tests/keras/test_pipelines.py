@@ -30,6 +30,7 @@ def data(batches: int) -> tuple[np.ndarray, np.ndarray]:
     return rig.drawn(4 * batches, 4), rig.drawn(4 * batches, 3, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mean", "sum"])
 def test_accumulated_gradients_are_those_of_one_large_batch(method):
     device, host = rig.twins(stack, lambda: keras.optimizers.Adam(0.01), steps_per_execution=4)
@@ -43,6 +44,7 @@ def test_accumulated_gradients_are_those_of_one_large_batch(method):
     rig.assert_near(device, host, 2e-6)
 
 
+@pytest.mark.slow
 def test_what_is_left_of_an_execution_is_dropped_with_a_word(caplog):
     device, host = rig.twins(stack, steps_per_execution=2)
     device.set_gradient_accumulation_options(2, "mean")
