@@ -6,6 +6,8 @@ What to look at
 - Each vertex gets a row of the matrix, all of the vector, and one element of the result. Vertex i is on tile i.
 - The data comes and goes through streams: `connectStream` takes the arrays, the program says when they are read
   or written.
+- With `--cpp` the codelet is the one of `tut5_codelets.cpp`, as Poplar's programs have it. It computes and costs the
+  same (and needs the extra `cpp`).
 - The result is compared for equality: the codelet adds in the order of the loop, in float32, and so does the
   check.
 
@@ -22,6 +24,7 @@ Tutorial 6 does better on the first two points.
 
 import argparse
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -63,13 +66,13 @@ def checkResult(matrix, vector, result):
     return True
 
 
-def main(numRows=40, numCols=50):
+def main(numRows=40, numCols=50, cpp=False):
     print(f"Multiplying matrix of size {numRows}x{numCols} by vector of size {numCols}")
     device = IPUModel().createDevice()
 
     print("Creating new graph object and compiling vertex program additions")
     graph = Graph(device.getTarget())
-    graph.addCodelets(DotProductVertex)
+    graph.addCodelets(Path(__file__).with_name("tut5_codelets.cpp") if cpp else DotProductVertex)
 
     print("Constructing full compute graph and control program")
     matrix = graph.addVariable(FLOAT, [numRows, numCols], "matrix")
@@ -102,4 +105,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Multiply a matrix by a vector, one vertex for each row.")
     parser.add_argument("numRows", type=int, nargs="?", default=40)
     parser.add_argument("numCols", type=int, nargs="?", default=50)
+    parser.add_argument("--cpp", action="store_true", help="take the codelet in C++")
     sys.exit(not main(**vars(parser.parse_args())))

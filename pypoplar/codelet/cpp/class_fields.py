@@ -138,6 +138,7 @@ def _field(node: Node) -> CppField:
         if base == "poplar::Vector":
             inner = type_of(type.clang.get_template_argument_type(0))
             outer = split_arguments(inner.spelling)[0]
+            _check_nesting(inner, node)
             if outer in _ACCESS:
                 held = type_of(inner.clang.get_template_argument_type(0))
                 return CppField(node.name, _ACCESS[outer], "list", _element(held, node), _alignment(held, node))
@@ -171,18 +172,24 @@ def _edge(node: Node, access: Access, type: CppType) -> CppField:
 def vector_type(type: CppType, node: Node) -> tuple[Form, CppType]:
     """The form and the elements of one of Poplar's vectors or lists, also inside of an edge."""
     base, _ = split_arguments(type.spelling.removeprefix("const "))
+    if type.spelling.endswith("::Row"):
+        return "vector", _element_of(type_of(type.clang.get_declaration().semantic_parent.type.get_template_argument_type(0)), node)
     if base in _ACCESS:
         return vector_type(type_of(type.clang.get_template_argument_type(0)), node)
     if base == "poplar::Vector":
         inner = type_of(type.clang.get_template_argument_type(0))
         if split_arguments(inner.spelling)[0] in _ACCESS:
             return "list", _element(type_of(inner.clang.get_template_argument_type(0)), node)
+        _check_nesting(inner, node)
         return "vector", _element(type, node)
     if base in _LISTS:
         return "list", _element(type, node)
-    if base.endswith("::Row") or "::Row" in type.spelling:
-        return "vector", _element_of(type_of(type.clang.get_declaration().semantic_parent.type.get_template_argument_type(0)), node)
     refuse(node, f"'{node.name}' is a {type.spelling}, which has no form in device code")
+
+
+def _check_nesting(inner: CppType, node: Node) -> None:
+    if split_arguments(inner.spelling)[0] in ("poplar::Vector", *_LISTS):
+        refuse(node, f"'{node.name}' is a vector of vectors: write Vector<Input<Vector<T>>>, or Input<VectorList<T>>")
 
 
 def _element(type: CppType, node: Node) -> CppType:
@@ -190,7 +197,7 @@ def _element(type: CppType, node: Node) -> CppType:
 
 
 def _element_of(inner: CppType, node: Node) -> CppType:
-    if split_arguments(inner.spelling)[0] == "poplar::Vector":
+    if split_arguments(inner.spelling)[0] in ("poplar::Vector", *_LISTS):
         return _element(inner, node)
     if inner.value.sort != "number" or inner.value.code == "f64":
         refuse(node, f"'{node.name}' has elements of {inner.spelling}: elements are numbers that the device has")

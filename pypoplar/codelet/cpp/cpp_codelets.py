@@ -34,6 +34,7 @@ class CppCodelets:
     kinds: dict[str, Kind] = field(factory=dict)
     instances: list[str] = field(factory=list)  # of templates, that the file makes itself
     refusals: list[CodeletError] = field(factory=list)
+    bare: list[str] = field(factory=list)  # vertices that have no compute
     headers: tuple[str, ...] = ()  # files that were read, but for ours
 
     def has(self, name: str) -> bool:
@@ -67,6 +68,8 @@ def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
         classes = [*classes, *_probed(unit)]
     if not classes and not found.templates:
         what = "no class derived from poplar::Vertex, MultiVertex or SupervisorVertex with a compute method"
+        if found.bare:
+            what += f"; {', '.join(found.bare)} has no compute: write bool compute() {{ ... return true; }}"
         raise CodeletError(f"{file.name} has no codelets: {what}", (file.name, 1, None, None))
     for one in classes:
         if keep_going:
@@ -219,6 +222,8 @@ def _look(cursor: Any, file: CppFile, found: CppCodelets, classes: list[CppClass
                 classes.append(
                     CppClass(poplar_name(child.type.get_canonical().spelling), vertex, Node(child), child.type.get_canonical())
                 )
+            else:
+                found.bare.append(poplar_name(child.type.get_canonical().spelling))
         elif kind == "CLASS_TEMPLATE" and kind_of(child) is not None and child.is_definition() and _has_compute(child):
             name = Node(child).qualified()
             found.kinds[name] = kind_of(child) or "vertex"

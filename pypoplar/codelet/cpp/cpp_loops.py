@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from attrs import evolve
 
-from pypoplar.codelet.cpp.cpp_places import is_array
+from pypoplar.codelet.cpp.cpp_places import is_array, is_container
 from pypoplar.codelet.cpp.cpp_statements import CppStatements
 from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, Rows, VectorName, literal
 from pypoplar.codelet.cpp.memory_views import ZERO
@@ -186,7 +186,7 @@ class CppLoops(CppStatements):
         match node.kind:
             case "DECL_REF_EXPR":
                 declared = node.referenced
-                is_local = declared is not None and declared.kind in ("VAR_DECL", "PARM_DECL")
+                is_local = declared is not None and declared.kind in ("VAR_DECL", "PARM_DECL") and not is_container(declared.type)
                 return (
                     is_local and declared is not None and (declared.type.sort != "number" or declared.key in changed_locals(body))
                 )
@@ -198,7 +198,8 @@ class CppLoops(CppStatements):
             case "UNARY_OPERATOR":
                 return node.operator == "*"
             case "CALL_EXPR":
-                return not _is_size(node) and not (node.name.startswith("operator") and self.is_input(node))
+                is_row = node.name == "operator[]" and is_container(node.type)
+                return not _is_size(node) and not is_row and not (node.name.startswith("operator") and self.is_input(node))
         return False
 
     def is_input(self, node: Node) -> bool:

@@ -55,6 +55,10 @@ class Clang:
         return {1: "x++", 2: "x--", 3: "++", 4: "--", 5: "&", 6: "*", 7: "+", 8: "-", 9: "~", 10: "!"}.get(kind, "?")
 
 
+def _functions(cindex: Any) -> Any:
+    return cindex.conf.lib
+
+
 @functools.cache
 def clang() -> Clang:
     """The library, loaded once; without it a `MissingFeature` says how it is installed."""
@@ -64,7 +68,7 @@ def clang() -> Clang:
         raise MissingFeature(f"codelets in C++ need libclang: {install_command('cpp')}") from None
     try:
         index = cindex.Index.create()
-        functions = cindex.conf.lib
+        functions = _functions(cindex)
         operator_kind = functions.clang_getCursorBinaryOperatorKind
     except cindex.LibclangError as problem:
         raise MissingFeature(

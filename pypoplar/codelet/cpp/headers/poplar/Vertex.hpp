@@ -34,7 +34,7 @@ struct VectorList {
     T *end() const;
     T *data() const;
   };
-  Row operator[](unsigned index) const;
+  Row &operator[](unsigned index) const;
   unsigned size() const;
   Row *begin() const;
   Row *end() const;
@@ -98,7 +98,7 @@ template <class T> struct InOut : EdgeOf {
       ELEMENT *end() const;                                                                      \
       ELEMENT *data() const;                                                                     \
     };                                                                                           \
-    Row operator[](unsigned index) const;                                                        \
+    Row &operator[](unsigned index) const;                                                       \
     unsigned size() const;                                                                       \
     Row *begin() const;                                                                          \
     Row *end() const;                                                                            \
