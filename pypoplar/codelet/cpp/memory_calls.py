@@ -25,7 +25,11 @@ REFUSED = {
     "get_worker_id": "take the number of the worker from compute of a MultiVertex: bool compute(unsigned worker)",
     "get_tile_id": "a codelet does not know its tile here: connect the number to an Input",
     "get_scount_u": "the upper half of the cycle counter: take the difference of two readings of __builtin_ipu_get_scount_l",
-    **dict.fromkeys(("f32v2aop", "f32v2axpy", "f16v2gina", "f32v2gina", "f16v2cmac", "f16v4cmac"), _STATE),
+    **dict.fromkeys(("f32v2aop", "f32v2axpy", "f16v2gina", "f32v2gina", "f32v2cmac", "f16v2cmac", "f16v4cmac"), _STATE),
+    **dict.fromkeys(("ld64putcs", "ld128putcs", "tapack"), _STATE),
+    **dict.fromkeys(
+        ("put", "uput", "uputf", "get", "uget", "ugetf"), "the tile's control registers have no form here: leave it out"
+    ),
 }
 """Intrinsics that are declared and have no form, with what to write."""
 MASKS = {"and": "&", "andc": "& ~", "or": "|"}

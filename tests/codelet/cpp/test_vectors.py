@@ -67,7 +67,7 @@ BODIES = {
     "shuffles": ("int2 a = {1, 2}, b = {3, 4}; int4 v = __builtin_shufflevector(a, b, 3, 1, 0, 2); k[0] = v[0]; k[1] = v[1]; k[2] = v[2];", "k", [4, 2, 1]),
     "members": ("Complex a(1, 2), b(3, -1); Complex d = a * b; x[0] = d.v[0]; x[1] = d.v[1];", "x", [5, 5]),
     "references": ("float4 v = {1, 2, 3, 4}; float4 &r = v; r[2] = 8; v[1] = 9; x[0] = v[1] + v[2];", "x", [17]),
-    "math": ("float2 v = ipu::fmax(ipu::fabs(float2{x[0], x[1]}), float2{1, 3}); v = ipu::sqrt(v * v); x[0] = v[0]; x[1] = v[1]; half2 q = ipu::min(half2{1, 2}, half2{2, 1}); x[2] = q[0] + q[1];", "x", [1.5, 3, 2]),
+    "math": ("float2 v = ipu::fmax(ipu::fabs(float2{x[0], x[1]}), float2{1, 3}); v = ipu::sqrt(v * v); x[0] = v[0]; x[1] = v[1]; half2 q = ipu::min(half2{1, 2}, half2{2, 1}); x[2] = q[0] + q[1]; x[3] = half2_fmax(q, half2{5, 0})[0];", "x", [1.5, 3, 2, 5]),
     "intrinsics": ("float2 v = {x[1], x[0]}; x[0] = __builtin_ipu_f32absadd(x[0], x[1]); v = __builtin_ipu_f32v2absmax(v, v); v = ipu::clamp(v, float2{0, 1.75f}); x[1] = v[0]; x[2] = v[1]; v = __builtin_ipu_roll32(float2{1, 2}, float2{3, 4}); x[3] = v[0] * 10 + v[1]; x[4] = __builtin_ipu_f16v2sum(half2{1, 2});", "x", [3.5, 1.75, 1.5, 23, 3]),
     "bytes by intrinsics": ("k[0] = __builtin_ipu_shuf8x8lo(0x04030201u, 0x14131211u); k[1] = __builtin_ipu_sort8x8hi(0x04030201u, 0x14131211u); k[2] = __builtin_ipu_shuf8x8hi(0x04030201u, 0x14131211u);", "k", [0x12021101, 0x14120402, 0x14041303]),
     "masks": ("x[0] = __builtin_ipu_andc_f32(x[1], -0.0f); float2 v = __builtin_ipu_or_v2f32(float2{x[0], x[2]}, float2{-0.0f, -0.0f}); x[1] = v[0]; x[2] = v[1];", "x", [2, -2, -0.25]),
@@ -106,6 +106,8 @@ def test_what_cpp_computes_is_computed_here_and_by_what_is_ported(name):
 REFUSED = {
     "float2 v = {1, 2}; x[0] = v[2];": "element 2 of a vector of 2",
     "float2 v = {1, 2}; x[0] = (v + v)[k[0]];": "in a variable of its own",
+    "float2 v = __builtin_ipu_f32v2axpy(float2{1, 2}, float2{3, 4}); x[0] = v[0];": "registers of the accumulator",
+    "__builtin_ipu_put(1, 2);": "control registers",
     "x[0] = __builtin_ipu_cmplt(x[0], x[1]);": "compare with <",
     "x[0] = __builtin_ipu_and_f32(x[0], x[1]);": "constant that is no NaN",
     "k[0] = __builtin_ipu_get_worker_id();": "compute of a MultiVertex",

@@ -1,3 +1,4 @@
 #pragma once
 #include <poplar/HalfFloat.hpp>
 #include <poplar/VectorTypes.hpp>
+typedef unsigned int rptsize_t;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ipu_intrinsics>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -79,6 +80,7 @@ template <class T> struct InOut : EdgeOf {
     using value_type = T;                                                                        \
     template <class I> ELEMENT &operator[](I index) const;                                       \
     ELEMENT *begin() const;                                                                      \
+    ELEMENT *data() const;                                                                       \
     operator ELEMENT *() const;                                                                  \
   };                                                                                             \
   template <class T, unsigned Alignment, bool Interleaved>                                       \
@@ -86,6 +88,7 @@ template <class T> struct InOut : EdgeOf {
     using value_type = T;                                                                        \
     template <class I> ELEMENT &operator[](I index) const;                                       \
     ELEMENT *begin() const;                                                                      \
+    ELEMENT *data() const;                                                                       \
     operator ELEMENT *() const;                                                                  \
   };                                                                                             \
   template <class T, VectorListLayout Layout, unsigned Alignment, bool Interleaved>              \
