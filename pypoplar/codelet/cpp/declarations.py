@@ -233,6 +233,9 @@ class Declarations(Structs):
         count = elements_of(type)
         if initial.kind == "CALL_EXPR" and not values:
             return  # made without values
+        if type.to is not None and type.to.value.sort == "vector" and initial.kind == "INIT_LIST_EXPR":
+            self.fill_vectors(pointer, initial.parts, type, node)
+            return
         if initial.kind != "INIT_LIST_EXPR":
             refuse(node, "an array gets its values in braces, float x[2] = {1, 2}")
         if any(part.kind == "INIT_LIST_EXPR" and part is not initial for part in initial.walk()) and len(values) not in (0, count):
@@ -245,6 +248,14 @@ class Declarations(Structs):
             self.emit(f"for {index} in {self.use('range')}({begin}{count}):")
             with self.writing.indented():
                 self.emit(f"{pointer.span}[{index}] = {self.constant(0, element).text}")
+
+    def fill_vectors(self, pointer: Pointer, values: tuple[Node, ...], type: CppType, node: Node) -> None:
+        """An array of vectors of the hardware; those that are not given are zero."""
+        assert type.to is not None
+        zero = VectorLanes((self.constant(0, innermost(type).code),) * type.to.value.count, type.to.value)
+        for position in range(type.count):
+            place = self.lanes_at(self.stepping(pointer, literal(position, "i32")), node)
+            self.assign_lanes(place, self.lanes(values[position]) if position < len(values) else zero, node)
 
     def reference(self, node: Node, initial: Node | None) -> Value:
         """What a reference stands for, from now on."""

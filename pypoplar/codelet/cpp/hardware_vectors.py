@@ -29,7 +29,7 @@ class HardwareVectors(CppExpressions):
         while node.kind == "PAREN_EXPR":
             node = node.parts[0]
         type, parts = node.type.value, node.parts
-        found = self.location(node)
+        found = self.location(node) if node.kind not in _CASTS else None  # a cast may give the bits another type
         if found is not None:
             return self.lanes_at(found, node)
         match node.kind:

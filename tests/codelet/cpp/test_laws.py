@@ -1,5 +1,6 @@
 """What the machine's own C++ compiler makes of a text is what a codelet of the same text computes, to the bit."""
 
+# ruff: noqa: E501 - lines of C++ as they are
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,3 +45,56 @@ def test_expressions_and_assignments_are_those_of_cpp(data):
 @given(st.data())
 def test_loops_branches_and_lambdas_are_those_of_cpp(data):
     _law(data, 2, 4)
+
+
+VECTORS = """
+#include <cstring>
+typedef float float2 __attribute__((vector_size(8)));
+typedef int int2 __attribute__((vector_size(8)));
+typedef unsigned int uint2 __attribute__((vector_size(8)));
+typedef short short2 __attribute__((vector_size(4)));
+typedef unsigned char uchar4 __attribute__((vector_size(4)));
+union Both { float f; unsigned u; };
+struct Both16 { unsigned short low, high; };
+"""
+KINDS = {"float2": "float", "int2": "int32_t", "uint2": "uint32_t", "short2": "int16_t"}
+
+
+def _vectors(choose):
+    """A statement with vectors, casts of pointers or bits."""
+    kind, at, to = choose(tuple(KINDS)), choose((0, 1, 2)), choose((0, 1, 2))
+    field, symbol = f"{KINDS[kind]}s", choose("+-*") if kind == "float2" else choose("+-*&|^")
+    load, store = f"*({kind} *)&{field}[{at}]", f"*({kind} *)&{field}[{to}]"
+    match choose(("arithmetic", "compound", "choice", "bits", "union", "memcpy", "halves", "bytes", "lambda", "array")):
+        case "arithmetic":
+            return f"{{ {kind} v = {load}, w = {store}; v = v {symbol} w; v[{choose((0, 1))}] = 3; {store} = v; }}\n"
+        case "compound":
+            return f"{{ {kind} *p = ({kind} *)&{field}[0]; p[1] {symbol}= p[0]; ++p; (*p)[1] += (*p)[0]; }}\n"
+        case "choice":
+            less = choose(("<", ">=", "==", "!="))
+            return f"{{ {kind} v = {load}, w = {store}; {store} = v {less} w ? v : -w; }}\n"
+        case "bits":
+            return f"{{ uint2 u = (uint2)*(float2 *)&floats[{at}]; u ^= 0x80000000u; *(float2 *)&floats[{to}] = (float2)u; }}\n"
+        case "union":
+            return f"{{ Both b; b.f = floats[{at}]; b.u ^= 0x00400000u; floats[{to}] = b.f; uint32_ts[{to}] = b.u; }}\n"
+        case "memcpy":
+            return f"{{ unsigned u; memcpy(&u, &floats[{at}], 4); uint32_ts[{to}] += u; memcpy(&floats[{to}], &u, sizeof u); }}\n"
+        case "halves":
+            return f"{{ Both16 *p = (Both16 *)&uint16_ts[{choose((0, 2))}]; p->low += p->high; Both16 q = *p; uint16_ts[{to}] = q.low; }}\n"
+        case "bytes":
+            return f"{{ uchar4 v = *(uchar4 *)&uint8_ts[0]; v += uchar4{{1, 200, 3, {at}}}; *(uchar4 *)&uint8_ts[0] = v; }}\n"
+        case "lambda":
+            return f"{{ int n = {at}; auto f = [n](int x) {{ return x + n; }}; n = 9; int32_ts[{to}] = f(int32_ts[{at}] & 255) + n; }}\n"
+    return f"{{ {kind} a[2] = {{{load}, {store}}}; a[0] = a[1] {symbol} a[0]; {store} = a[{choose((0, 1))}]; }}\n"
+
+
+@compiled
+@pytest.mark.no_cover
+@examples(40)
+@given(st.data())
+def test_vectors_and_casts_of_bits_are_those_of_cpp(data):
+    def choose(options):
+        return data.draw(st.sampled_from(list(options)))
+
+    body = "".join(_vectors(choose) for _ in range(5))
+    compare(body, _values(data.draw(st.integers(0, 1000))), VECTORS)
