@@ -54,7 +54,7 @@ class Backend(base.Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether models run on a device of this name, such as "CPU" or "IPU:0"."""
-        return device.partition(":")[0].upper() in DEVICES
+        return str(device).partition(":")[0].upper() in DEVICES
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:

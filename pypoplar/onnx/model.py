@@ -149,6 +149,8 @@ class Model:
     # shapes
 
     def _take_shapes(self, shapes: Shapes) -> None:
+        if not isinstance(shapes, Mapping):
+            raise PoplarTypeError(f"shapes are a dict by names of dimensions and inputs, such as {{'batch': 8}}, got {shapes!r}")
         names = {size for one in self._declared.values() for size in one.shape or () if isinstance(size, str)}
         for name, given in shapes.items():
             if name in self._declared:
@@ -217,7 +219,11 @@ class Model:
         ModelError
             For what is wrong in the graph; `MissingValue` of these where shapes depend on the values of inputs.
         """
-        tensors = self._tensors(self._by_name(inputs, named, whole=False))
+        self._find(self._sized(self._by_name(inputs, named, whole=False)))
+
+    def _sized(self, given: dict[str, Any]) -> dict[str, torch.Tensor]:
+        """Tensors of inputs; the shapes of all others are known from then on. `TensorShapeError` for one that is not."""
+        tensors = self._tensors(given)
         for name, tensor in tensors.items():
             self._fix(name, self._of_batch(name, tuple(tensor.shape)))
         for name in self._declared:
@@ -228,7 +234,7 @@ class Model:
                         f"{self.name}: the shape of the input {name}, {_told(shape)}, is not known: give load shapes=, or an array"
                     )
                 self._fix(name, tuple(one for one in shape if isinstance(one, int)))
-        self._find(tensors)
+        return tensors
 
     def cycleCount(self) -> int:
         """Tile cycles of the last call; 0 where nothing runs on the device. `PoplarRuntimeError` before the first."""
@@ -280,9 +286,7 @@ class Model:
         FileLoadError
             If it is no such file, or one of another model.
         """
-        tensors = self._tensors(self._by_name(inputs, {}, whole=False))
-        for name, tensor in tensors.items():
-            self._fix(name, self._of_batch(name, tuple(tensor.shape)))
+        tensors = self._sized(self._by_name(inputs, {}, whole=False))
         plan = self._plan(tensors)
         executor, names = self._executor(plan)
         if executor is not None:
@@ -298,7 +302,7 @@ class Model:
 
     def _by_name(self, inputs: Any, named: dict[str, Any], whole: bool = True) -> dict[str, Any]:
         """What a call gives, by name; all inputs, if it is `whole`."""
-        given = dict(named)
+        given: dict[str, Any] = {}
         if isinstance(inputs, Mapping):
             given |= inputs
         elif isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes):
@@ -307,6 +311,10 @@ class Model:
             given |= dict(zip(self._declared, inputs, strict=False))
         elif inputs is not None:
             raise PoplarTypeError(f"{self.name} takes a list of arrays, or arrays by name, got {type(inputs).__name__}")
+        for name in named:
+            if name in given:
+                raise PoplarTypeError(f"{self.name}: the input {name} was given twice")
+        given |= named
         for name in given:
             if name not in self._declared:
                 raise PoplarTypeError(f"{self.name} has no input {name!r}{nearest(name, self._declared)}; it has {self._listed()}")
@@ -326,7 +334,11 @@ class Model:
         if isinstance(value, torch.Tensor):
             tensor = value.detach()
         else:
-            array = np.asarray(value)
+            try:
+                array = np.asarray(value)
+            except ValueError as problem:
+                told = f"{self.name}: the input {name} is {self._declared[name].type}, got what is no array: {problem}"
+                raise PoplarTypeError(told) from None
             if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
                 raise PoplarTypeError(f"{self.name}: the input {name} is {self._declared[name].type}, got {array.dtype}")
             tensor = from_array(array, torch.bfloat16 if array.dtype.name == "bfloat16" else torch.float32)

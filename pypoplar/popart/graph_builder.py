@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from pypoplar.errors import PoplarError
@@ -20,7 +21,7 @@ from pypoplar.onnx.model_source import PLACEMENT, ModelSource
 from pypoplar.onnx.onnx_types import TORCH_TYPES, Precision
 from pypoplar.onnx.plan_steps import GraphValue
 from pypoplar.popart.operator_calls import GRAPHCORE, OperatorCalls
-from pypoplar.popart.popart_types import DTYPES, TensorInfo, popart_exception
+from pypoplar.popart.popart_types import DTYPES, InputSettings, TensorInfo, popart_exception
 from pypoplar.poptorch.operators.custom_operators import registered_names, registered_operator
 from pypoplar.spelling import nearest, nearest_or_all
 
@@ -35,7 +36,7 @@ class Builder:
 
     def __init__(self, modelProtoOrFilename: Any = None, opsets: Mapping[str, int] | None = None) -> None:
         self._graph = GraphProto(name="BuilderGraph")
-        self._opsets: dict[str, int] = dict(opsets or {})
+        self._opsets: dict[str, int] = _opsets(opsets or {})
         self._scopes: list[str] = []
         self._places: dict[str, int] = {}  # attributes of nodes that are added
         self._count: dict[str, int] = {}
@@ -75,6 +76,9 @@ class Builder:
             rest = [*([] if shape is None else [shape]), *rest]
         else:
             info = TensorInfo(info, shape)
+        for one in rest:
+            if not isinstance(one, str | InputSettings):
+                raise popart_exception(f"addInputTensor takes InputSettings and a name behind the shape, got {one!r}")
         words = [one for one in rest if isinstance(one, str)]
         name = self._free(words[0] if words else debugContext or "input")
         self._graph.input.append(helper.make_tensor_value_info(name, _code(info), info.shape()))
@@ -116,7 +120,7 @@ class Builder:
         str
             The tensor's name.
         """
-        array = np.asarray(value)
+        array = _numbers(value, "addInitializedInputTensor")
         name = self._free(debugContext or "init_input")
         self._graph.initializer.append(numpy_helper.from_array(array, name))
         return name
@@ -139,6 +143,8 @@ class Builder:
 
     def _check(self, name: str) -> None:
         known = self._known()
+        if not isinstance(name, str):
+            raise popart_exception(f"a tensor is a name, got {name!r}")
         if name not in known:
             raise popart_exception(f"there is no tensor {name!r}{nearest(str(name), known)}")
 
@@ -174,7 +180,10 @@ class Builder:
         made = [self._free(f"{context or kind}:{one}") for one in range(outputs)]
         label = "/".join([*self._scopes, context or f"{kind}_{number}"])
         subgraphs = {key: value._graph if isinstance(value, Builder) else value for key, value in attributes.items()}
-        node = helper.make_node(kind, inputs, made, label, domain=domain, **subgraphs, **self._places)
+        try:
+            node = helper.make_node(kind, inputs, made, label, domain=domain, **subgraphs, **self._places)
+        except (TypeError, ValueError) as problem:
+            raise popart_exception(f"{kind}: {problem}") from None
         self._graph.node.append(node)
         return made
 
@@ -239,6 +248,8 @@ class Builder:
         debugContext:
             What the node is called.
         """
+        if isinstance(inputs, str):
+            raise popart_exception(f"reshape_const takes a list of tensors, which are names, got {inputs!r}")
         sizes = ai_onnx.constant(np.array(shape, np.int64))
         return str(ai_onnx.reshape([inputs[0], sizes], debugContext=debugContext))
 
@@ -259,6 +270,8 @@ class Builder:
         name:
             The name.
         """
+        if not isinstance(name, str):
+            raise popart_exception(f"nameScope takes a name, got {name!r}")
         self._scopes.append(name)
         try:
             yield
@@ -356,7 +369,10 @@ class Builder:
                 kept = [one for one in node.attribute if one.name != name]
                 del node.attribute[:]
                 node.attribute.extend(kept)
-                node.attribute.append(helper.make_attribute(name, value))
+                try:
+                    node.attribute.append(helper.make_attribute(name, value))
+                except (TypeError, ValueError) as problem:
+                    raise popart_exception(f"addNodeAttribute: {name}: {problem}") from None
                 return
         raise popart_exception(f"addNodeAttribute: no node makes {sorted(wanted)}")
 
@@ -457,13 +473,41 @@ def _code(info: TensorInfo) -> int:
     return int(TensorProto.DataType.Value(info.name()))
 
 
+def _opsets(given: Mapping[str, int]) -> dict[str, int]:
+    """Opsets by domains, of which ONNX's own has two names."""
+    if not isinstance(given, Mapping):
+        raise popart_exception(f"Builder: opsets are a dict of numbers by domains, got {given!r}")
+    chosen = {}
+    for domain, opset in given.items():
+        known = {"": OPSETS, "ai.onnx": OPSETS, "ai.onnx.ml": (1,), GRAPHCORE: (1,)}
+        if domain not in known:
+            raise popart_exception(f"Builder: there is no domain {domain!r}{nearest(str(domain), known)}")
+        if opset not in known[domain]:
+            raise popart_exception(f"Builder: {domain} has the opsets {', '.join(map(str, known[domain]))}, got {opset!r}")
+        chosen["" if domain == "ai.onnx" else domain] = opset
+    return chosen
+
+
+def _numbers(given: Any, call: str) -> Any:
+    """An array of numbers."""
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        array = np.asarray(given, object)
+    if array.dtype.kind not in "fiub":
+        raise popart_exception(f"{call} takes an array of numbers, got {given!r}")
+    return array
+
+
 def model_proto(given: Any) -> ModelProto:
     """A model from bytes, a ModelProto or a file."""
     if isinstance(given, ModelProto):
         return given
-    if isinstance(given, bytes):
-        return ModelProto.FromString(given)
-    path = Path(given)
-    if not path.is_file():
+    if not isinstance(given, bytes | str | os.PathLike):
+        raise popart_exception(f"a model is bytes, as getModelProto gives them, or the name of a file, got {given!r}")
+    if not isinstance(given, bytes) and not Path(given).is_file():
         raise popart_exception(f"{given}: there is no such file")
-    return onnx.load(path)
+    try:
+        return ModelProto.FromString(given) if isinstance(given, bytes) else onnx.load(Path(given))
+    except DecodeError:
+        raise popart_exception(f"{'the bytes' if isinstance(given, bytes) else given}: this is no ONNX model, or cut off") from None

@@ -113,6 +113,8 @@ class OperatorCalls:
         if given and operator in COUNTED:
             outputs, given = given[0], given[1:]
         attributes |= self._positional(operator, given)
+        if outputs is not None and (isinstance(outputs, bool) or not isinstance(outputs, int) or outputs < 1):
+            raise popart_exception(f"{operator}: the number of outputs is at least 1, got {outputs!r}")
         count = int(outputs) if outputs is not None else self._outputs(operator)
         attributes = self._checked(attributes, operator, len(inputs))
         made = self._builder.add_node(self._domain, self._opset, operator, list(inputs), _plain(attributes), count, context)
@@ -149,6 +151,8 @@ class OperatorCalls:
         for name in needed:
             if attributes.get(name) is None and operator not in ("If", "Loop", "Scan"):
                 raise popart_exception(f"{operator} of opset {self._opset}: the attribute {name} is missing")
+        if self._domain == "":
+            _check_kinds(attributes, operator, self._opset)
         least, most = self._operands(operator)
         if not least <= inputs <= most:
             wanted = str(least) if least == most else f"{least} or more" if most > MANY // 2 else f"{least} to {most}"
@@ -169,6 +173,22 @@ class OperatorCalls:
         if self._domain == "":
             return int(defs.get_schema(operator, self._opset, "").min_output)
         return {"GroupNormalization": 3, "CtcBeamSearchDecoder": 3, "ReduceMedian": 2, "Sort": 2}.get(operator, 1)
+
+
+def _check_kinds(attributes: dict[str, Any], operator: str, opset: int) -> None:
+    """`popart_exception` for an attribute that is of another kind than ONNX's schema says."""
+    kinds: dict[Any, tuple[tuple[type, ...], str]] = {
+        defs.OpSchema.AttrType.INT: ((int, np.integer, Enum), "a whole number"),
+        defs.OpSchema.AttrType.FLOAT: ((int, float, np.number), "a number"),
+        defs.OpSchema.AttrType.STRING: ((str, bytes), "a text"),
+        defs.OpSchema.AttrType.INTS: ((list, tuple, np.ndarray), "a list of whole numbers"),
+        defs.OpSchema.AttrType.FLOATS: ((list, tuple, np.ndarray), "a list of numbers"),
+    }
+    schema = defs.get_schema(operator, opset, "").attributes
+    for name, value in attributes.items():
+        types, words = kinds.get(schema[name].type, ((object,), ""))
+        if value is not None and not isinstance(value, types) and not (operator == "Cast" and isinstance(value, str)):
+            raise popart_exception(f"{operator} of opset {opset}: {name} is {words}, got {value!r}")
 
 
 def _with_codes(attributes: dict[str, Any], operator: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -10,6 +11,7 @@ from pypoplar.popart.popart_types import popart_exception
 from pypoplar.spelling import nearest
 
 TILES = 1472
+OTHER_TILES = "tilesPerIPU changes nothing: a Bow has %d tiles, got %r"
 MOST_IPUS = 64
 OPTIONS = ("numIPUs", "tilesPerIPU", "compileIPUCode", "ipuVersion")
 
@@ -68,32 +70,52 @@ class DeviceManager:
     def __init__(self) -> None:
         self._count = 0
 
-    def acquireAvailableDevice(self, numIpus: int = 1, *_: Any, **__: Any) -> DeviceInfo:
+    def acquireAvailableDevice(
+        self,
+        numIpus: int = 1,
+        tilesPerIpu: int = 0,
+        pattern: Any = None,
+        connectionType: Any = None,
+        selectionCriterion: Any = None,
+    ) -> DeviceInfo:
         """A device of so many IPUs, attached.
 
         Parameters
         ----------
         numIpus:
             How many IPUs it has: a power of two.
+        tilesPerIpu:
+            0, or the 1,472 of a Bow.
+        pattern, connectionType, selectionCriterion:
+            How devices are chosen and wait for each other, which changes nothing: each call gives a free one.
 
         Raises
         ------
         popart_exception
             For another number.
         """
+        if tilesPerIpu not in (0, TILES):
+            logging.getLogger("popart").warning(OTHER_TILES, TILES, tilesPerIpu)
         device = self._new(numIpus)
         device.attach()
         return device
 
-    def tryAcquireAvailableDevice(self, numIpus: int = 1, *_: Any, **__: Any) -> DeviceInfo:
+    def tryAcquireAvailableDevice(
+        self,
+        numIpus: int = 1,
+        tilesPerIpu: int = 0,
+        pattern: Any = None,
+        connectionType: Any = None,
+        selectionCriterion: Any = None,
+    ) -> DeviceInfo:
         """The same as `acquireAvailableDevice`.
 
         Parameters
         ----------
-        numIpus:
-            How many IPUs it has.
+        numIpus, tilesPerIpu, pattern, connectionType, selectionCriterion:
+            As there.
         """
-        return self.acquireAvailableDevice(numIpus)
+        return self.acquireAvailableDevice(numIpus, tilesPerIpu, pattern, connectionType, selectionCriterion)
 
     def createIpuModelDevice(self, options: Mapping[str, Any]) -> DeviceInfo:
         """A device; whatever it is called, it is a simulated Bow.
@@ -108,10 +130,17 @@ class DeviceManager:
         popart_exception
             For an unknown option.
         """
+        if not isinstance(options, Mapping):
+            raise popart_exception(f"createIpuModelDevice takes a dict of options, got {options!r}")
         for name in options:
             if name not in OPTIONS:
                 raise popart_exception(f"createIpuModelDevice: there is no option {name!r}{nearest(str(name), OPTIONS)}")
-        return self._new(int(options.get("numIPUs", 1)))
+        if options.get("tilesPerIPU", TILES) != TILES:
+            logging.getLogger("popart").warning(
+                "tilesPerIPU changes nothing: a Bow has %d tiles, got %r", TILES, options["tilesPerIPU"]
+            )
+        number = options.get("numIPUs", 1)
+        return self._new(int(number) if isinstance(number, str) and number.isdecimal() else number)
 
     def createOfflineIPUDevice(self, options: Mapping[str, Any]) -> DeviceInfo:
         """The same as `createIpuModelDevice`.
@@ -131,8 +160,8 @@ class DeviceManager:
         """The devices that there are: one."""
         return [self._new(1)]
 
-    def _new(self, ipus: int) -> DeviceInfo:
-        if ipus < 1 or ipus > MOST_IPUS or ipus & (ipus - 1):
-            raise popart_exception(f"a device has a power of two of IPUs, {MOST_IPUS} at most, got {ipus}")
+    def _new(self, ipus: Any) -> DeviceInfo:
+        if isinstance(ipus, bool) or not isinstance(ipus, int) or ipus < 1 or ipus > MOST_IPUS or ipus & (ipus - 1):
+            raise popart_exception(f"a device has a power of two of IPUs, {MOST_IPUS} at most, got {ipus!r}")
         self._count += 1
         return DeviceInfo(self._count - 1, ipus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -48,6 +49,10 @@ class PopartOptimizer:
     """What an optimiser of PopART has in common with others: settings by name, each with whether it is constant."""
 
     def __init__(self, given: Mapping[str, Setting], defaults: Mapping[str, float]) -> None:
+        if not isinstance(given, Mapping):
+            raise popart_exception(
+                f"{type(self).__name__} takes a dict of settings, such as {{'defaultLearningRate': (0.1, False)}}, got {given!r}"
+            )
         self.settings, self.constant = dict(defaults), dict.fromkeys(defaults, True)
         for name, setting in given.items():
             if name not in defaults:
@@ -57,7 +62,14 @@ class PopartOptimizer:
                 raise popart_exception(
                     f"{type(self).__name__}: {name} is a number, or (number, whether it is constant), got {setting!r}"
                 )
+            if not math.isfinite(number):
+                raise popart_exception(f"{type(self).__name__}: {name} is finite, got {number}")
             self.settings[name], self.constant[name] = float(number), bool(constant)
+
+    def _refuse(self, more: Iterable[Any], named: Mapping[str, Any]) -> None:
+        """Further arguments of PopART's, of types and of clipping, which are missing."""
+        for one in (*more, *named):
+            raise MissingFeature(f"{type(self).__name__}: beside the settings and modes there are no arguments yet, got {one!r}")
 
     def insertSpecific(self, tensor: str, settings: Mapping[str, Setting]) -> None:
         """Settings of a weight alone are missing: `MissingFeature`."""
@@ -85,8 +97,9 @@ def _scaled(optimizer: Any, settings: Mapping[str, float]) -> Any:
 class SGD(PopartOptimizer):
     """Gradient descent: ``SGD({"defaultLearningRate": (0.1, False), "defaultMomentum": (0.9, True)})``."""
 
-    def __init__(self, settings: Mapping[str, Setting] | None = None, *_: Any, **__: Any) -> None:
-        super().__init__(settings or {}, SGD_DEFAULTS)
+    def __init__(self, settings: Mapping[str, Setting] | None = None, *more: Any, **named: Any) -> None:
+        super().__init__({} if settings is None else settings, SGD_DEFAULTS)
+        self._refuse(more, named)
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser of poptorch that does the same."""
@@ -119,10 +132,11 @@ class Adam(PopartOptimizer):
         settings: Mapping[str, Setting] | None = None,
         mode: Any = AdamMode.Adam,
         weight_decay_mode: Any = WeightDecayMode.Decay,
-        *_: Any,
-        **__: Any,
+        *more: Any,
+        **named: Any,
     ) -> None:
-        super().__init__(settings or {}, ADAM_DEFAULTS)
+        super().__init__({} if settings is None else settings, ADAM_DEFAULTS)
+        self._refuse(more, named)
         if mode not in list(AdamMode) or weight_decay_mode not in list(WeightDecayMode):
             raise popart_exception(f"Adam takes an AdamMode and a WeightDecayMode, got {mode!r} and {weight_decay_mode!r}")
         if mode == AdamMode.AdaMax and weight_decay_mode == WeightDecayMode.Decay and self.settings["defaultWeightDecay"]:
@@ -158,10 +172,11 @@ class Adaptive(PopartOptimizer):
         settings: Mapping[str, Setting] | None = None,
         mode: Any = AdaptiveMode.RMSProp,
         weight_decay_mode: Any = WeightDecayMode.L2Regularization,
-        *_: Any,
-        **__: Any,
+        *more: Any,
+        **named: Any,
     ) -> None:
-        super().__init__(settings or {}, ADAPTIVE_DEFAULTS)
+        super().__init__({} if settings is None else settings, ADAPTIVE_DEFAULTS)
+        self._refuse(more, named)
         if mode not in list(AdaptiveMode) or weight_decay_mode not in list(WeightDecayMode):
             raise popart_exception(f"Adaptive takes an AdaptiveMode and a WeightDecayMode, got {mode!r} and {weight_decay_mode!r}")
         if weight_decay_mode == WeightDecayMode.Decay and self.settings["defaultWeightDecay"]:

@@ -16,6 +16,7 @@ from onnx import ModelProto, numpy_helper
 from pypoplar.errors import GraphMemoryAllocationError
 from pypoplar.onnx.graph_plan import Planner
 from pypoplar.onnx.graph_training import TrainableGraph, plan_for_training
+from pypoplar.onnx.model_problems import ModelError
 from pypoplar.onnx.model_source import ModelSource
 from pypoplar.onnx.onnx_types import Precision, dtype_name
 from pypoplar.onnx.plan_steps import GraphPlan
@@ -25,7 +26,7 @@ from pypoplar.popart.node_places import PlacedPlan, placed_plan
 from pypoplar.popart.popart_devices import DeviceInfo
 from pypoplar.popart.popart_optimizers import PopartOptimizer
 from pypoplar.popart.popart_types import DataFlow, InputShapeInfo, PyStepIO, PyStepIOCallback, PyWeightsIO, popart_exception
-from pypoplar.popart.session_options import SessionOptions
+from pypoplar.popart.session_options import Patterns, SessionOptions
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.enums import ReductionType as TorchReduction
 from pypoplar.poptorch.executor import PoplarExecutor
@@ -65,6 +66,7 @@ class _Session:
         dataFlow: DataFlow,
         device: DeviceInfo,
         shapes: InputShapeInfo | None,
+        patterns: Patterns | None,
         options: SessionOptions | None,
         loss: str | None,
         optimizer: PopartOptimizer | None,
@@ -76,6 +78,12 @@ class _Session:
         self._proto = model_proto(model)
         if options is not None and not isinstance(options, SessionOptions):
             raise popart_exception(f"a session takes SessionOptions as userOptions, got {options!r}")
+        if not isinstance(shapes, InputShapeInfo | None):
+            raise popart_exception(f"a session takes an InputShapeInfo as inputShapeInfo, got {shapes!r}")
+        if not isinstance(patterns, Patterns | None):
+            raise popart_exception(f"a session takes Patterns as patterns, got {patterns!r}")
+        if not isinstance(loss, str | None):
+            raise popart_exception(f"TrainingSession: the loss is a tensor, which is a name, got {loss!r}")
         self._device = device
         self._flow, self._options = dataFlow, SessionOptions() if options is None else options
         self._shapes = {} if shapes is None else shapes.infos
@@ -130,6 +138,8 @@ class _Session:
             self._prepare()
         except GraphMemoryAllocationError as problem:
             raise OutOfMemoryException(str(problem)) from problem
+        except ModelError as problem:
+            raise popart_exception(str(problem)) from problem
 
     def _prepare(self) -> None:
         proto = ModelProto()
@@ -244,6 +254,9 @@ class _Session:
             unknown = [name for name in stepio.inputs if name not in {one.name for one in self._proto.graph.input}]
             if unknown:
                 raise popart_exception(f"run: the model has no input {unknown[0]!r}{nearest(unknown[0], self._known)}")
+            others = [name for name in stepio.outputs if name not in self._flow.anchors()]
+            if others:
+                raise popart_exception(f"run: {others[0]!r} is no anchor of the DataFlow{nearest(others[0], self._flow.anchors())}")
             inputs = stepio.inputs
         else:
             raise popart_exception(f"run takes a PyStepIO or PyStepIOCallback, got {stepio!r}")
@@ -254,9 +267,12 @@ class _Session:
         self._hand_out(self._by_name(results, executor), stepio)
 
     def _called(self, name: str, stepio: PyStepIOCallback) -> Array:
-        rows = []
+        rows: list[Array] = []
         for _ in range(self._batches):
-            rows.append(np.array(stepio.input(name, False)))
+            row = np.array(stepio.input(name, False))
+            if rows and row.shape != rows[0].shape:
+                raise popart_exception(f"run: the input {name} has shape {list(rows[0].shape)}, and then {list(row.shape)}")
+            rows.append(row)
             stepio.input_complete(name)
         return np.stack(rows)
 
@@ -318,7 +334,11 @@ class _Session:
             if name not in stepio.outputs:
                 raise popart_exception(f"run: the anchor {name} has no array; initAnchorArrays makes them")
             target, shape = stepio.outputs[name], self._anchor_shape(name)
-            if np.size(target) != chosen.size:
+            if not isinstance(target, np.ndarray):
+                raise popart_exception(f"run: the anchor {name} takes an array of NumPy, got {type(target).__name__}")
+            if target.dtype != chosen.dtype:
+                raise popart_exception(f"run: the anchor {name} is {chosen.dtype}, got an array of {target.dtype}")
+            if [one for one in target.shape if one != 1] != [one for one in shape if one != 1]:
                 raise popart_exception(f"run: the anchor {name} has shape {shape}, got an array of {list(np.shape(target))}")
             np.copyto(target, chosen.reshape(target.shape))
 
@@ -353,12 +373,17 @@ class _Session:
         popart_exception
             For names that are no weights, and arrays of other shapes.
         """
+        if not isinstance(weights, PyWeightsIO):
+            raise popart_exception(f"readWeights takes a PyWeightsIO, got {weights!r}")
         there = self.weights()
         for name, array in weights.weights.items():
             if name not in there:
                 raise popart_exception(f"readWeights: there is no weight {name!r}{nearest(name, there)}")
             if np.shape(array) != there[name].shape:
                 raise popart_exception(f"readWeights: {name} has shape {list(there[name].shape)}, got {list(np.shape(array))}")
+            if not isinstance(array, np.ndarray) or array.dtype != there[name].dtype:
+                kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                raise popart_exception(f"readWeights: {name} takes an array of {there[name].dtype}, got {kind}")
             np.copyto(array, there[name])
 
     def modelToHost(self, filename: str | os.PathLike[str]) -> None:
@@ -375,7 +400,10 @@ class _Session:
         proto.CopyFrom(self._proto)
         for one in proto.graph.initializer:
             one.CopyFrom(numpy_helper.from_array(there[one.name], one.name))
-        Path(filename).write_bytes(proto.SerializeToString())
+        try:
+            Path(filename).write_bytes(proto.SerializeToString())
+        except OSError as problem:
+            raise popart_exception(f"modelToHost: {filename}: {problem.strerror or problem}") from None
 
     def setRandomSeed(self, seed: int) -> None:
         """Set the state of random numbers.
@@ -385,6 +413,8 @@ class _Session:
         seed:
             A whole number.
         """
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise popart_exception(f"setRandomSeed takes a whole number, got {seed!r}")
         self._seed = int(seed)
         if self._executor is not None and self._executor.rng_state:
             self._executor.rng_state = [self._seed & 0xFFFFFFFF, 0]
@@ -441,7 +471,7 @@ class InferenceSession(_Session):
         userOptions: SessionOptions | None = None,
         name: str = "inference",
     ) -> None:
-        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, userOptions, None, None)
+        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, patterns, userOptions, None, None)
 
 
 class TrainingSession(_Session):
@@ -461,7 +491,7 @@ class TrainingSession(_Session):
     ) -> None:
         if not isinstance(optimizer, PopartOptimizer):
             raise popart_exception(f"TrainingSession takes an optimizer, such as ConstSGD(0.1), got {optimizer!r}")
-        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, userOptions, loss, optimizer)
+        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, patterns, userOptions, loss, optimizer)
 
     def updateOptimizerFromHost(self, optimizer: PopartOptimizer) -> None:
         """Take an optimiser's numbers from now on; nothing is compiled again.

@@ -32,22 +32,44 @@ class popart_exception(PoplarError):
     """What PopART raises for a model or session that is wrong."""
 
 
+def _type_name(given: Any) -> str | None:
+    """A type as PopART calls it; None if there is no such type."""
+    if isinstance(given, str):
+        return given.upper() if given.upper() in DTYPES else FRAMEWORK_NAMES.get(given)
+    try:
+        return None if given is None else FRAMEWORK_NAMES.get(str(np.dtype(given)))
+    except TypeError:
+        return None
+
+
+def _sizes(given: Any) -> list[int]:
+    """A shape."""
+    listed = [] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) and one >= 0 for one in listed)
+    if not whole or (not listed and (isinstance(given, str) or not hasattr(given, "__iter__"))):
+        raise popart_exception(f"TensorInfo: a shape is a list of whole numbers from 0 on, got {given!r}")
+    return [int(one) for one in listed]
+
+
+def _named(call: str, what: str, given: Any) -> dict[str, Any]:
+    """A dict of what there is by tensors."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise popart_exception(f"{call}: {what} are a dict by names of tensors, got {given!r}")
+    return dict(given)
+
+
 class TensorInfo:
     """A type and a shape: ``TensorInfo("FLOAT", [2, 3])``, or of an array."""
 
     def __init__(self, dtype: Any, shape: Sequence[int] | None = None) -> None:
         if isinstance(dtype, np.ndarray) and shape is None:
             dtype, shape = dtype.dtype, list(dtype.shape)
-        name = (
-            str(dtype).upper()
-            if str(dtype).upper() in DTYPES
-            else FRAMEWORK_NAMES.get(str(np.dtype(dtype)) if not isinstance(dtype, str) else dtype)
-        )
+        name = _type_name(dtype)
         if name is None:
             raise popart_exception(f"TensorInfo: there is no type {dtype!r}{nearest(str(dtype).upper(), DTYPES)}")
         if shape is None:
             raise PoplarTypeError("TensorInfo: a shape is needed, such as TensorInfo('FLOAT', [2, 3])")
-        self._name, self._shape = name, [int(one) for one in shape]
+        self._name, self._shape = name, _sizes(shape)
 
     def data_type_lcase(self) -> str:
         """The type in lower letters, such as float32."""
@@ -72,16 +94,19 @@ class TensorInfo:
 class AnchorReturnType:
     """Of which batches an anchor comes back: "Final", "EveryN" with a number, "All" or "Sum", in any case."""
 
-    def __init__(self, kind: str, period: Any = 1) -> None:
+    def __init__(self, kind: str, period: Any = None) -> None:
         names = {one.name.lower(): one for one in AnchorReturnTypeId}
         if str(kind).lower() not in names:
             raise popart_exception(
                 f"AnchorReturnType: there is no {kind!r}{nearest(str(kind), [one.name for one in AnchorReturnTypeId])}"
             )
         self._kind = names[str(kind).lower()]
-        if self._kind.name == "EveryN" and (not isinstance(period, int) or period < 1):
-            raise popart_exception(f"AnchorReturnType: EveryN takes a whole number from 1 on, got {period!r}")
-        self._period = int(period)
+        if self._kind.name == "EveryN":
+            if isinstance(period, bool) or not isinstance(period, int) or period < 1:
+                raise popart_exception(f"AnchorReturnType: EveryN takes a whole number from 1 on, got {period!r}")
+        elif period not in (None, 1):
+            raise popart_exception(f"AnchorReturnType: {self._kind.name} has no period, got {period!r}; EveryN has one")
+        self._period = 1 if period is None else int(period)
 
     def id(self) -> Any:
         """The kind."""
@@ -104,9 +129,12 @@ class DataFlow:
         anchors: Mapping[str, AnchorReturnType] | Sequence[str] = (),
         anchorReturnType: AnchorReturnType | None = None,
     ) -> None:
-        if not isinstance(batchesPerStep, int) or batchesPerStep < 1:
+        if isinstance(batchesPerStep, bool) or not isinstance(batchesPerStep, int) or batchesPerStep < 1:
             raise popart_exception(f"DataFlow: batchesPerStep is a whole number from 1 on, got {batchesPerStep!r}")
         kind = AnchorReturnType("All") if anchorReturnType is None else anchorReturnType
+        listed = [] if isinstance(anchors, str) or not hasattr(anchors, "__iter__") else list(anchors)
+        if isinstance(anchors, str) or not hasattr(anchors, "__iter__") or not all(isinstance(one, str) for one in listed):
+            raise popart_exception(f"DataFlow: anchors are a list of tensors, which are names, or a dict by them, got {anchors!r}")
         self._batches = int(batchesPerStep)
         self._anchors = dict(anchors) if isinstance(anchors, Mapping) else dict.fromkeys(anchors, kind)
         for name, one in self._anchors.items():
@@ -134,7 +162,7 @@ class PyStepIO:
     """The arrays that a step reads, and those that it writes, by name."""
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        self.inputs, self.outputs = dict(inputs), dict(outputs)
+        self.inputs, self.outputs = _named("PyStepIO", "inputs", inputs), _named("PyStepIO", "anchors", outputs)
 
 
 class PyStepIOCallback:
@@ -143,6 +171,9 @@ class PyStepIOCallback:
     def __init__(
         self, input_callback: Any, input_complete_callback: Any, output_callback: Any, output_complete_callback: Any
     ) -> None:
+        for one in (input_callback, input_complete_callback, output_callback, output_complete_callback):
+            if not callable(one):
+                raise popart_exception(f"PyStepIOCallback takes four functions, got {one!r}")
         self.input, self.input_complete = input_callback, input_complete_callback
         self.output, self.output_complete = output_callback, output_complete_callback
 
@@ -151,7 +182,7 @@ class PyWeightsIO:
     """Arrays by name that weights are read into."""
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
-        self.weights = dict(weights)
+        self.weights = _named("PyWeightsIO", "weights", weights)
 
 
 class InputShapeInfo:
@@ -162,6 +193,8 @@ class InputShapeInfo:
 
     def add(self, name: str, info: TensorInfo) -> None:
         """Say what an input is."""
+        if not isinstance(info, TensorInfo):
+            raise popart_exception(f"InputShapeInfo.add takes a TensorInfo, got {info!r}")
         self.infos[name] = info
 
 

@@ -142,6 +142,13 @@ def test_external_data_outside_of_the_directory_is_not_read(tmp_path, place):
         pypoplar.onnx.load(bad)
 
 
+def test_a_file_of_2_gb_is_told_to_have_its_weights_beside_it(tmp_path):
+    with (tmp_path / "large.onnx").open("wb") as file:
+        file.truncate(2**31)  # of which the disk has nothing
+    with pytest.raises(FileLoadError, match=r"large\.onnx: a file of ONNX has less than 2 GB, got 2,147,483,648.*external data"):
+        pypoplar.onnx.load(tmp_path / "large.onnx")
+
+
 def test_elements_that_are_missing_are_told_with_the_tensor():
     bad = model(node("Add", ["x", "w"], ["y"]), initializers=[numpy_helper.from_array(np.ones(3, np.float32), "w")])
     bad.graph.initializer[0].raw_data = b"1234567"

@@ -206,6 +206,24 @@ def test_inputs_that_are_not_the_model_s_are_named():
         loaded.cycleCount()
 
 
+def test_arguments_that_are_wrong_are_told():
+    loaded, x = pypoplar.onnx.load(layer()), np.ones((1, 3), np.float32)
+    for make, message in (
+        (lambda: pypoplar.onnx.load(layer(), shapes=3), "shapes are a dict by names.*got 3"),
+        (lambda: pypoplar.onnx.load(layer(), shapes={"batch": "a"}), "batch is the size of a dimension, got 'a'"),
+        (lambda: pypoplar.onnx.load(layer(), shapes={"bach": 1}), "no dimension or input 'bach'.*batch"),
+        (lambda: pypoplar.onnx.load(layer(), options={}), "options are poptorch.Options"),
+        (lambda: pypoplar.onnx.load(3), "a model is a path, a ModelProto or bytes, got int"),
+        (lambda: loaded([x], x=x), "the input x was given twice"),
+        (lambda: loaded(x=[[1], [1, 2]]), "the input x is float, got what is no array"),
+        (lambda: loaded(x), "takes a list of arrays, or arrays by name, got ndarray"),
+    ):
+        with pytest.raises(PoplarTypeError, match=message):
+            make()
+    with pytest.raises(pypoplar.FileLoadError, match=r"no file none\.poptorch"):
+        pypoplar.onnx.load(layer(2)).loadExecutable("none.poptorch")
+
+
 def test_external_data_beside_the_model_is_read_and_no_other(tmp_path):
     inner = tmp_path / "model"
     inner.mkdir()

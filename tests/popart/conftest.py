@@ -10,6 +10,7 @@ collect_ignore_glob = (
         "test_graphcore_operators.py",
         "test_node_places.py",
         "test_popart_builder.py",
+        "test_popart_mistakes.py",
         "test_popart_sessions.py",
     ]
 )
