@@ -18,7 +18,7 @@ DEVICES = ("CPU", "IPU")
 
 
 class PreparedModel(base.BackendRep):
-    """A model that was prepared to run as often as is wanted."""
+    """A model that is ready to run, made by `prepare` or `Backend.prepare`."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -44,7 +44,7 @@ class PreparedModel(base.BackendRep):
         return tuple(self.model([inputs] if alone else inputs).values())
 
     def cycleCount(self) -> int:
-        """Tile cycles of the last run."""
+        """Tile cycles of the last run; 0 where nothing runs on the device."""
         return self.model.cycleCount()
 
 
@@ -53,12 +53,38 @@ class Backend(base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models run on a device of this name, such as "CPU" or "IPU:0"."""
+        """Whether models run on a device of this name.
+
+        Parameters
+        ----------
+        device:
+            A name such as "CPU" or "IPU:0".
+
+        Returns
+        -------
+        bool
+            True for the CPU and the IPU, which are both simulated.
+        """
         return str(device).partition(":")[0].upper() in DEVICES
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether all of a model's operators and types are there; shapes are not tried."""
+        """Whether all of a model's operators and types are there; shapes are not tried.
+
+        Parameters
+        ----------
+        model:
+            The model.
+        device:
+            As of `supports_device`.
+        kwargs:
+            As of `pypoplar.onnx.load`.
+
+        Returns
+        -------
+        bool
+            False also for a device that there is not.
+        """
         try:
             load(model, **kwargs)
         except PoplarError:
@@ -93,7 +119,24 @@ class Backend(base.Backend):
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Array, ...]:
-        """Run a model once: `prepare` and `run`."""
+        """Run a model once: `prepare` and `run` of what it gives.
+
+        Parameters
+        ----------
+        model:
+            The model.
+        inputs:
+            Arrays, as `PreparedModel.run` takes them.
+        device:
+            "CPU" or "IPU".
+        kwargs:
+            As of `pypoplar.onnx.load`.
+
+        Returns
+        -------
+        tuple
+            The outputs in the model's order.
+        """
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -114,6 +157,11 @@ class Backend(base.Backend):
             Types and shapes of the outputs, which come from the operator here.
         kwargs:
             `opset_version`, the opset of the node's domain: the newest if it is not given.
+
+        Returns
+        -------
+        tuple
+            The outputs in the node's order.
         """
         _check_device(device)
         domain = plain_domain(node.domain)

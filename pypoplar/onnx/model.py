@@ -35,7 +35,17 @@ Shapes = Mapping[str, int | Sequence[int]]
 
 @frozen
 class ModelTensor:
-    """An input or output of a model: its name, its type as ONNX calls it, and its shape, in which a name stands for a size."""
+    """An input or output of a model, given by `Model.inputs` and `Model.outputs`.
+
+    Attributes
+    ----------
+    name:
+        Its name.
+    type:
+        Its type as ONNX calls it.
+    shape:
+        Its shape, in which a name stands for a size; None if it is not known.
+    """
 
     name: str
     type: str
@@ -86,7 +96,7 @@ def load(
 
 
 class Model:
-    """A model of ONNX on the simulated IPU. `load` makes it.
+    """A model of ONNX on the simulated IPU, made by `load`.
 
     A call takes arrays of NumPy by name, ``model(image=array)``, as a list in the order of the inputs, or as a dict, and gives a
     dict of arrays. Integers of 64 bits are 32 bits wide on the device; those that do not fit are an error.

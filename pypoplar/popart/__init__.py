@@ -77,12 +77,17 @@ def reservedGradientPrefix() -> str:
 
 
 def getLogger(name: str = "popart") -> object:
-    """A logger of Python's.
+    """A logger of Python's, which has a program's own messages.
 
     Parameters
     ----------
     name:
-        Its name below ``popart``.
+        Its name.
+
+    Returns
+    -------
+    logging.Logger
+        The logger.
     """
     import logging
 

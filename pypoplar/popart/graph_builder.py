@@ -32,7 +32,20 @@ NAMES = {torch_type: name for name, dtype in DTYPES.items() if (torch_type := ge
 
 
 class Builder:
-    """Builds a model of ONNX: ``builder.aiOnnx.matmul([x, w])`` adds a node and gives the name of what it makes."""
+    """Builds a model of ONNX: ``builder.aiOnnx.matmul([x, w])`` adds a node and gives the name of what it makes.
+
+    Parameters
+    ----------
+    modelProtoOrFilename:
+        A model to begin with: bytes or a file; None: an empty one.
+    opsets:
+        Numbers of opsets by domains; others are those of the first node of a domain.
+
+    Raises
+    ------
+    popart_exception
+        For what is no model, and for unknown domains and opsets.
+    """
 
     def __init__(self, modelProtoOrFilename: Any = None, opsets: Mapping[str, int] | None = None) -> None:
         self._graph = GraphProto(name="BuilderGraph")
@@ -91,6 +104,11 @@ class Builder:
         ----------
         debugContext:
             What the tensor is called.
+
+        Returns
+        -------
+        str
+            The tensor's name.
         """
         name = self._free(debugContext or "input")
         self._graph.input.append(onnx.ValueInfoProto(name=name))
@@ -167,7 +185,31 @@ class Builder:
     def add_node(
         self, domain: str, opset: int, kind: str, inputs: list[str], attributes: dict[str, Any], outputs: int, context: str = ""
     ) -> list[str]:
-        """Add a node, and give the names of what it makes; `OperatorCalls` and `customOp` call it."""
+        """Add a node, and give the names of what it makes; `OperatorCalls` and `customOp` call it.
+
+        Parameters
+        ----------
+        domain, opset, kind:
+            The operator, by the domain, its opset, and its name.
+        inputs:
+            Tensors.
+        attributes:
+            Its attributes; builders are graphs within.
+        outputs:
+            How many tensors it makes.
+        context:
+            What the node is called.
+
+        Returns
+        -------
+        list
+            The names of what it makes.
+
+        Raises
+        ------
+        popart_exception
+            For a second opset of a domain, unknown tensors, and attributes of no kind.
+        """
         if self._opsets.setdefault(domain, opset) != opset:
             raise popart_exception(
                 f"a model has one opset of a domain: {kind} is of opset {opset}, others of {self._opsets[domain]}"
@@ -247,6 +289,11 @@ class Builder:
             The shape.
         debugContext:
             What the node is called.
+
+        Returns
+        -------
+        str
+            The name of the result.
         """
         if isinstance(inputs, str):
             raise popart_exception(f"reshape_const takes a list of tensors, which are names, got {inputs!r}")
@@ -269,6 +316,11 @@ class Builder:
         ----------
         name:
             The name.
+
+        Returns
+        -------
+        AbstractContextManager
+            For a `with` statement.
         """
         if not isinstance(name, str):
             raise popart_exception(f"nameScope takes a name, got {name!r}")
@@ -379,12 +431,22 @@ class Builder:
     # what there is
 
     def getTensorShape(self, name: str) -> list[int]:
-        """The shape of a tensor.
+        """The shape of a tensor, as nodes and inputs so far say it.
 
         Parameters
         ----------
         name:
             The tensor.
+
+        Returns
+        -------
+        list
+            The shape.
+
+        Raises
+        ------
+        popart_exception
+            If there is no such tensor, or its shape is not known.
         """
         return list(self._value(name).tensor.shape)
 
@@ -395,6 +457,16 @@ class Builder:
         ----------
         name:
             The tensor.
+
+        Returns
+        -------
+        str
+            The type in lower letters.
+
+        Raises
+        ------
+        popart_exception
+            As from `getTensorShape`.
         """
         return TensorInfo(NAMES[self._value(name).tensor.dtype], []).data_type_lcase()
 
@@ -416,11 +488,11 @@ class Builder:
             raise popart_exception(f"the shape of {name} is not known: {problem}") from None
 
     def getInputTensorIds(self) -> list[str]:
-        """The names of inputs and weights."""
+        """The names of inputs and weights, inputs first, each in their order."""
         return [one.name for one in (*self._graph.input, *self._graph.initializer)]
 
     def getOutputTensorIds(self) -> list[str]:
-        """The names of outputs."""
+        """The names of the outputs that `addOutputTensor` has made such."""
         return [one.name for one in self._graph.output]
 
     def _proto(self, outputs: Sequence[str] | None = None) -> ModelProto:
@@ -433,7 +505,7 @@ class Builder:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid(*one) for one in domains.items()], ir_version=8)
 
     def getModelProto(self) -> bytes:
-        """The model, as bytes."""
+        """The model, as the bytes that a file of ONNX has."""
         return bytes(self._proto().SerializeToString())
 
     def saveModelProto(self, filename: str | os.PathLike[str]) -> None:
@@ -448,16 +520,28 @@ class Builder:
 
 
 def _hint(name: str, doc: str) -> Any:
-    def method(self: Builder, *given: Any) -> Any:
+    def method(self: Builder, *given: Any) -> AbstractContextManager[None]:
         logging.getLogger("popart").warning("Builder.%s changes nothing: it is about PopART's compiler", name)
         return nullcontext()
 
-    method.__doc__ = doc
+    method.__doc__ = HINT.format(doc)
     return method
 
 
+HINT = """{}
+
+Parameters
+----------
+given:
+    Whatever PopART takes, which is not looked at.
+
+Returns
+-------
+AbstractContextManager
+    For a `with` statement.
+"""
 for _name, _doc in {
-    "executionPhase": "Nodes are of a phase, which changes nothing here.",
+    "executionPhase": "Nodes that are added are of a phase, which changes nothing here.",
     "recomputeOutput": "What nodes make is computed again, which changes nothing here.",
     "recomputeOutputInBackwardPass": "What a node makes is computed again, which changes nothing here.",
     "setAvailableMemoryProportion": "How much memory a node takes for intermediate values; it changes nothing here.",

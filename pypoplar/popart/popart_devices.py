@@ -17,7 +17,7 @@ OPTIONS = ("numIPUs", "tilesPerIPU", "compileIPUCode", "ipuVersion")
 
 
 class DeviceInfo:
-    """A device, which `DeviceManager` gives; in a `with` statement it is attached."""
+    """A device, made by `DeviceManager`; in a `with` statement it is attached."""
 
     def __init__(self, number: int, ipus: int) -> None:
         self._number, self._ipus, self._attached = number, ipus, False
@@ -28,7 +28,7 @@ class DeviceInfo:
         return True
 
     def detach(self) -> None:
-        """Let the device go."""
+        """Let the device go, which costs nothing here: there are others."""
         self._attached = False
 
     @property
@@ -38,7 +38,7 @@ class DeviceInfo:
 
     @property
     def id(self) -> int:
-        """Its number."""
+        """Its number among those that a manager gave."""
         return self._number
 
     @property
@@ -53,7 +53,7 @@ class DeviceInfo:
 
     @property
     def ipuVersion(self) -> str:
-        """The architecture."""
+        """The architecture, as PopART calls it."""
         return "ipu2"
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class DeviceInfo:
 
 
 class DeviceManager:
-    """Gives simulated devices, as many as are wanted."""
+    """Gives simulated devices, as many as are wanted; all of them are Bows."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -88,6 +88,11 @@ class DeviceManager:
             0, or the 1,472 of a Bow.
         pattern, connectionType, selectionCriterion:
             How devices are chosen and wait for each other, which changes nothing: each call gives a free one.
+
+        Returns
+        -------
+        DeviceInfo
+            The device.
 
         Raises
         ------
@@ -114,6 +119,11 @@ class DeviceManager:
         ----------
         numIpus, tilesPerIpu, pattern, connectionType, selectionCriterion:
             As there.
+
+        Returns
+        -------
+        DeviceInfo
+            The device.
         """
         return self.acquireAvailableDevice(numIpus, tilesPerIpu, pattern, connectionType, selectionCriterion)
 
@@ -124,6 +134,11 @@ class DeviceManager:
         ----------
         options:
             "numIPUs", "tilesPerIPU", "compileIPUCode": the number of IPUs counts, tiles are those of a Bow.
+
+        Returns
+        -------
+        DeviceInfo
+            The device.
 
         Raises
         ------
@@ -149,6 +164,11 @@ class DeviceManager:
         ----------
         options:
             As there.
+
+        Returns
+        -------
+        DeviceInfo
+            The device.
         """
         return self.createIpuModelDevice(options)
 
@@ -157,7 +177,7 @@ class DeviceManager:
         return self._new(1)
 
     def enumerateDevices(self, *_: Any, **__: Any) -> list[DeviceInfo]:
-        """The devices that there are: one."""
+        """The devices that there are: one of one IPU, which is free."""
         return [self._new(1)]
 
     def _new(self, ipus: Any) -> DeviceInfo:

@@ -95,14 +95,38 @@ def _scaled(optimizer: Any, settings: Mapping[str, float]) -> Any:
 
 
 class SGD(PopartOptimizer):
-    """Gradient descent: ``SGD({"defaultLearningRate": (0.1, False), "defaultMomentum": (0.9, True)})``."""
+    """Gradient descent, with momentum or without: ``SGD({"defaultLearningRate": (0.1, False), "defaultMomentum": (0.9, True)})``.
+
+    Parameters
+    ----------
+    settings:
+        Numbers by name, each alone or as ``(number, whether it is constant)``; what is left out is as PopART has it.
+    more, named:
+        Further arguments of PopART's, which are missing: `MissingFeature`.
+
+    Raises
+    ------
+    popart_exception
+        For unknown settings, and for what is no finite number.
+    """
 
     def __init__(self, settings: Mapping[str, Setting] | None = None, *more: Any, **named: Any) -> None:
         super().__init__({} if settings is None else settings, SGD_DEFAULTS)
         self._refuse(more, named)
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser of poptorch that does the same."""
+        """The optimiser of poptorch or PyTorch that makes the same steps on the device.
+
+        Parameters
+        ----------
+        parameters:
+            The parameters that it updates.
+
+        Returns
+        -------
+        torch.optim.Optimizer
+            With these settings.
+        """
         own = self.settings
         made = optim.SGD(
             parameters,
@@ -118,14 +142,46 @@ class SGD(PopartOptimizer):
 
 
 class ConstSGD(SGD):
-    """Gradient descent whose numbers stay as they are."""
+    """Gradient descent without momentum, whose numbers stay as they are in all steps.
+
+    Parameters
+    ----------
+    learning_rate:
+        The learning rate.
+    weight_decay:
+        What of a weight is added to its gradient.
+    loss_scaling:
+        What the loss is multiplied by, and the step divided.
+
+    Raises
+    ------
+    popart_exception
+        For unknown settings, and for what is no finite number.
+    """
 
     def __init__(self, learning_rate: float, weight_decay: float = 0.0, loss_scaling: float = 1.0) -> None:
         super().__init__({"defaultLearningRate": learning_rate, "defaultWeightDecay": weight_decay, "lossScaling": loss_scaling})
 
 
 class Adam(PopartOptimizer):
-    """Adam and its kin, by `AdamMode`."""
+    """Adam, AdaMax and LAMB, with a correction of bias or without, as `AdamMode` says.
+
+    Parameters
+    ----------
+    settings:
+        Numbers by name, each alone or as ``(number, whether it is constant)``; what is left out is as PopART has it.
+    mode:
+        An `AdamMode`.
+    weight_decay_mode:
+        A `WeightDecayMode`: whether the decay is apart from the gradient.
+    more, named:
+        Further arguments of PopART's, which are missing: `MissingFeature`.
+
+    Raises
+    ------
+    popart_exception
+        For unknown settings, and for what is no finite number.
+    """
 
     def __init__(
         self,
@@ -144,7 +200,18 @@ class Adam(PopartOptimizer):
         self.mode, self.decay = mode, weight_decay_mode
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser of poptorch that does the same."""
+        """The optimiser of poptorch or PyTorch that makes the same steps on the device.
+
+        Parameters
+        ----------
+        parameters:
+            The parameters that it updates.
+
+        Returns
+        -------
+        torch.optim.Optimizer
+            With these settings.
+        """
         own = self.settings
         numbers: dict[str, Any] = {
             "lr": own["defaultLearningRate"],
@@ -165,7 +232,24 @@ class Adam(PopartOptimizer):
 
 
 class Adaptive(PopartOptimizer):
-    """RMSProp and its kin, by `AdaptiveMode`."""
+    """RMSProp, centred or not, AdaGrad and AdaDelta, as `AdaptiveMode` says.
+
+    Parameters
+    ----------
+    settings:
+        Numbers by name, each alone or as ``(number, whether it is constant)``; what is left out is as PopART has it.
+    mode:
+        An `AdaptiveMode`.
+    weight_decay_mode:
+        A `WeightDecayMode`: L2Regularization, or no decay.
+    more, named:
+        Further arguments of PopART's, which are missing: `MissingFeature`.
+
+    Raises
+    ------
+    popart_exception
+        For unknown settings, and for what is no finite number.
+    """
 
     def __init__(
         self,
@@ -186,7 +270,18 @@ class Adaptive(PopartOptimizer):
         self.mode = mode
 
     def for_torch(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser of poptorch that does the same."""
+        """The optimiser of poptorch or PyTorch that makes the same steps on the device.
+
+        Parameters
+        ----------
+        parameters:
+            The parameters that it updates.
+
+        Returns
+        -------
+        torch.optim.Optimizer
+            With these settings.
+        """
         own = self.settings
         common = {"lr": own["defaultLearningRate"], "eps": own["defaultEps"], "weight_decay": own["defaultWeightDecay"]}
         if self.mode == AdaptiveMode.AdaGrad:

@@ -459,7 +459,30 @@ class _Session:
 
 
 class InferenceSession(_Session):
-    """Runs a model: ``prepareDevice``, ``initAnchorArrays``, ``run(PyStepIO(inputs, anchors))``."""
+    """Runs a model, in this order: ``prepareDevice``, ``initAnchorArrays``, ``run(PyStepIO(inputs, anchors))``.
+
+    Parameters
+    ----------
+    fnModel:
+        The model: bytes, as `Builder.getModelProto` gives them, or the name of a file.
+    dataFlow:
+        How many batches a step has, and which tensors come back.
+    deviceInfo:
+        A device that `DeviceManager` gives.
+    inputShapeInfo:
+        Shapes of inputs that the model leaves open.
+    patterns:
+        Which change nothing here.
+    userOptions:
+        `SessionOptions`; None: as they are at first.
+    name:
+        What the session is called.
+
+    Raises
+    ------
+    popart_exception
+        For arguments of other types, and anchors that the model does not have.
+    """
 
     def __init__(
         self,
@@ -475,7 +498,34 @@ class InferenceSession(_Session):
 
 
 class TrainingSession(_Session):
-    """Trains a model's weights: the initializers of floats, by the loss, which is a tensor."""
+    """Trains a model's weights: the initializers of floats, by the loss, which is a tensor.
+
+    Parameters
+    ----------
+    fnModel:
+        The model: bytes, as `Builder.getModelProto` gives them, or the name of a file.
+    dataFlow:
+        How many batches a step has, and which tensors come back.
+    loss:
+        The tensor that is minimised.
+    optimizer:
+        How weights are updated, such as ``ConstSGD(0.1)``.
+    deviceInfo:
+        A device that `DeviceManager` gives.
+    inputShapeInfo:
+        Shapes of inputs that the model leaves open.
+    patterns:
+        Which change nothing here.
+    userOptions:
+        `SessionOptions`; None: as they are at first.
+    name:
+        What the session is called.
+
+    Raises
+    ------
+    popart_exception
+        For arguments of other types, and anchors that the model does not have.
+    """
 
     def __init__(  # noqa: PLR0913 (PopART's arguments)
         self,

@@ -59,7 +59,20 @@ def _named(call: str, what: str, given: Any) -> dict[str, Any]:
 
 
 class TensorInfo:
-    """A type and a shape: ``TensorInfo("FLOAT", [2, 3])``, or of an array."""
+    """A type and a shape: ``TensorInfo("FLOAT", [2, 3])``, or those of an array.
+
+    Parameters
+    ----------
+    dtype:
+        A type as PopART or NumPy calls it, or an array of NumPy.
+    shape:
+        Whole numbers; None for an array.
+
+    Raises
+    ------
+    popart_exception
+        For a type that there is not, and for what is no shape.
+    """
 
     def __init__(self, dtype: Any, shape: Sequence[int] | None = None) -> None:
         if isinstance(dtype, np.ndarray) and shape is None:
@@ -72,15 +85,15 @@ class TensorInfo:
         self._name, self._shape = name, _sizes(shape)
 
     def data_type_lcase(self) -> str:
-        """The type in lower letters, such as float32."""
+        """The type as PopART writes it in lower letters, such as float32 or int32."""
         return {"FLOAT": "float32", "DOUBLE": "float64"}.get(self._name, self._name.lower())
 
     def shape(self) -> list[int]:
-        """The shape."""
+        """The shape, as a list of whole numbers, one for each dimension."""
         return list(self._shape)
 
     def dtype(self) -> np.dtype[Any]:
-        """The type of arrays."""
+        """The type that arrays of NumPy have for such a tensor."""
         return np.dtype(DTYPES[self._name])
 
     def name(self) -> str:
@@ -92,7 +105,20 @@ class TensorInfo:
 
 
 class AnchorReturnType:
-    """Of which batches an anchor comes back: "Final", "EveryN" with a number, "All" or "Sum", in any case."""
+    """Of which batches an anchor comes back: "Final", "EveryN" with a number, "All" or "Sum", in any case.
+
+    Parameters
+    ----------
+    kind:
+        Which of them.
+    period:
+        Of EveryN: every how many batches.
+
+    Raises
+    ------
+    popart_exception
+        For another kind, and for a period that EveryN does not have or others have.
+    """
 
     def __init__(self, kind: str, period: Any = None) -> None:
         names = {one.name.lower(): one for one in AnchorReturnTypeId}
@@ -109,11 +135,11 @@ class AnchorReturnType:
         self._period = 1 if period is None else int(period)
 
     def id(self) -> Any:
-        """The kind."""
+        """The kind, as an `AnchorReturnTypeId`, whatever case it was given in."""
         return self._kind
 
     def rp(self) -> int:
-        """The period of EveryN."""
+        """Every how many batches an anchor of the kind EveryN comes back."""
         return self._period
 
     def __repr__(self) -> str:
@@ -121,7 +147,22 @@ class AnchorReturnType:
 
 
 class DataFlow:
-    """How many batches a step has, and which tensors come back: a dict of anchors, or a list with one kind for all."""
+    """How many batches a step has, and which tensors come back: a dict of anchors, or a list with one kind for all.
+
+    Parameters
+    ----------
+    batchesPerStep:
+        At least 1.
+    anchors:
+        Kinds by tensors, or tensors.
+    anchorReturnType:
+        The kind of all anchors in a list; None: All.
+
+    Raises
+    ------
+    popart_exception
+        For other types, and where a period does not divide the batches.
+    """
 
     def __init__(
         self,
@@ -146,27 +187,68 @@ class DataFlow:
                 )
 
     def batchesPerStep(self) -> int:
-        """How many batches a step has."""
+        """How many batches a step has before gradient accumulation multiplies them."""
         return self._batches
 
     def anchors(self) -> list[str]:
-        """The tensors that come back."""
+        """The names of the tensors that come back, in their order."""
         return list(self._anchors)
 
     def art(self, name: str) -> AnchorReturnType:
-        """Of which batches a tensor comes back."""
+        """Of which batches a tensor comes back, one of the anchors.
+
+        Parameters
+        ----------
+        name:
+            The tensor.
+
+        Returns
+        -------
+        AnchorReturnType
+            Its kind.
+        """
         return self._anchors[name]
 
 
 class PyStepIO:
-    """The arrays that a step reads, and those that it writes, by name."""
+    """The arrays that a step reads, and those that it writes, by name.
+
+    Parameters
+    ----------
+    inputs:
+        Arrays of the inputs: [batchesPerStep, accumulationFactor, *shape], without those of 1.
+    outputs:
+        Arrays for the anchors, as `initAnchorArrays` makes them.
+
+    Raises
+    ------
+    popart_exception
+        For what is no dict by names.
+    """
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         self.inputs, self.outputs = _named("PyStepIO", "inputs", inputs), _named("PyStepIO", "anchors", outputs)
 
 
 class PyStepIOCallback:
-    """Functions that give a step its arrays, batch by batch, and take what it makes."""
+    """Functions that give a step its arrays, batch by batch, and take what it makes.
+
+    Parameters
+    ----------
+    input_callback:
+        Called with an input's name and whether it is fetched ahead; gives the array of a batch.
+    input_complete_callback:
+        Called with the name when the array was read.
+    output_callback:
+        Called with an anchor's name; gives the array that is written.
+    output_complete_callback:
+        Called with the name when it is written.
+
+    Raises
+    ------
+    popart_exception
+        For what is no function.
+    """
 
     def __init__(
         self, input_callback: Any, input_complete_callback: Any, output_callback: Any, output_complete_callback: Any
@@ -179,7 +261,18 @@ class PyStepIOCallback:
 
 
 class PyWeightsIO:
-    """Arrays by name that weights are read into."""
+    """Arrays by name, which `readWeights` of a session fills with its weights.
+
+    Parameters
+    ----------
+    weights:
+        Arrays of the weights' types and shapes.
+
+    Raises
+    ------
+    popart_exception
+        For what is no dict by names.
+    """
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
         self.weights = _named("PyWeightsIO", "weights", weights)
@@ -192,14 +285,33 @@ class InputShapeInfo:
         self.infos: dict[str, TensorInfo] = {}
 
     def add(self, name: str, info: TensorInfo) -> None:
-        """Say what an input is."""
+        """Say what type and shape an input has that the model leaves open.
+
+        Parameters
+        ----------
+        name:
+            The input.
+        info:
+            Its type and shape.
+
+        Raises
+        ------
+        popart_exception
+            For what is no `TensorInfo`.
+        """
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"InputShapeInfo.add takes a TensorInfo, got {info!r}")
         self.infos[name] = info
 
 
 class InputSettings:
-    """How an input is read, of which nothing changes anything here."""
+    """How an input is read, of which nothing changes anything here.
+
+    Parameters
+    ----------
+    settings:
+        Whatever PopART takes.
+    """
 
     def __init__(self, *settings: Any) -> None:
         self.settings = settings

@@ -150,19 +150,49 @@ def _check(name: str, value: Any) -> None:
 
 
 class Patterns:
-    """PopART's patterns, which change nothing here: any name can be switched."""
+    """PopART's patterns, which change nothing here: any name can be switched.
+
+    Parameters
+    ----------
+    level:
+        A `PatternsLevel`, how many are on at first.
+    """
 
     def __init__(self, level: Any = PatternsLevel.Default) -> None:
         self.level = level
         self.switched: dict[str, bool] = {}
 
     def enablePattern(self, name: str, enabled: bool) -> Patterns:
-        """Switch a pattern."""
+        """Switch a pattern of PopART's compiler on or off, which changes nothing.
+
+        Parameters
+        ----------
+        name:
+            The pattern.
+        enabled:
+            Whether it is on.
+
+        Returns
+        -------
+        Patterns
+            The same.
+        """
         self.switched[name] = enabled
         return self
 
     def isPatternEnabled(self, name: str) -> bool:
-        """Whether a pattern is on."""
+        """Whether a pattern is on; all are that were not switched.
+
+        Parameters
+        ----------
+        name:
+            The pattern.
+
+        Returns
+        -------
+        bool
+            As it was switched.
+        """
         return self.switched.get(name, True)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -83,9 +83,12 @@ OF_PYTORCH = [
     "pypoplar.poptorch.options.training_options:TrainingOptions",
     "pypoplar.poptorch.profiling",
 ]
-"""The same of what needs PyTorch: left out where it is not installed; .ci/pytorch runs this file too."""
+OF_ONNX = ["pypoplar.onnx", "pypoplar.onnx.backend", "pypoplar.popart"]
+"""The same of what needs PyTorch, and PyTorch and onnx: left out where it is not installed; .ci/pytorch runs this file too."""
 if importlib.util.find_spec("torch") is not None:
     COMPLETE += OF_PYTORCH
+    if importlib.util.find_spec("onnx") is not None:
+        COMPLETE += OF_ONNX
 
 
 def members(module):
@@ -241,7 +244,9 @@ def forms(value):
     return [inspect.signature(form) for form in (isinstance(made, FunctionType) and get_overloads(made)) or [function]]
 
 
-@pytest.mark.parametrize("entry", [entry for entry in COMPLETE if entry not in OF_PYTORCH])  # which takes what PyTorch does
+@pytest.mark.parametrize(
+    "entry", [one for one in COMPLETE if one not in OF_PYTORCH + OF_ONNX]
+)  # which take what PyTorch and NumPy do
 def test_arguments_and_results_have_types(entry):
     found = {name for name, value in callables(entry).items() if re.search(r"\bAny\b", " ".join(map(str, forms(value))))}
     assert found == ANY.keys() & callables(entry).keys()
