@@ -9,7 +9,7 @@ from typing import Any
 def _numbered(name: str, members: str, doc: str) -> Any:
     enumeration: Any = IntEnum  # whose name is an argument here
     made = enumeration(name, {member: number for number, member in enumerate(members.split())}, module=__name__)
-    made.__doc__ = f"{doc} In the order of their numbers: {', '.join(members.split())}."
+    made.__doc__ = f"{doc} In the order of their numbers: {', '.join(f'``{one}``' for one in members.split())}."
     return made
 
 
