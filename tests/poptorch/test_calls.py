@@ -111,8 +111,8 @@ def test_other_arguments_are_told_by_name():
         inference(a, torch.ones(4), scale=2)
     with pytest.raises(TensorShapeError, match="scale was 2 and is 3"):
         inference(a, b, scale=3)
-    with pytest.raises(TensorShapeError, match=r"scale was 2 and is \(3,\)|2 and is 7|3 arguments were given, and now 4"):
-        inference(a, b, c, scale=2)
+    with pytest.raises(TensorShapeError, match=r"scale was 2 and is \(3,\)"):
+        inference(a, b, scale=c)
     with pytest.raises(PoplarTypeError, match="array of NumPy"):
         inference(a, b.numpy(), scale=2)
     with pytest.raises(PoplarTypeError, match="dense tensors"):
@@ -279,3 +279,72 @@ def test_buffers_that_a_program_writes_are_the_models_and_are_named_first():
     unnamed.compile(torch.ones(1))
     with pytest.raises(poptorch.Error, match="updatableNamedBuffers names no buffer"):
         unnamed.copyNamedBuffersToDevice()
+
+
+ONE = torch.ones(1)
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x, factor=ONE, added=None):
+        y = x * factor
+        return y if added is None else y + added
+
+
+def test_optional_tensors_that_a_later_call_gives_are_compiled_for(caplog):
+    model, x, two = poptorch.inferenceModel(Scaled()), torch.tensor([3.0]), torch.tensor([2.0])
+    assert model(x) == 3
+    assert model(x, two) == 6
+    assert model(x, factor=two + 1) == 9
+    assert "compiled anew" in caplog.text
+    assert caplog.text.count("compiled anew") == 1
+    assert model(added=two, x=x) == 5
+    assert model(x) == 3
+    assert caplog.text.count("compiled anew") == 3
+    with pytest.raises(poptorch.Error, match="compiled for other arguments"):
+        model(torch.ones(2))
+
+
+def test_a_training_model_that_is_compiled_anew_keeps_states_and_weights():
+    class Regression(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def forward(self, x, weight=None):
+            y = self.layer(x)
+            return poptorch.identity_loss(y * y if weight is None else y * y * weight, "mean")
+
+    results = []
+    for anew in (False, True):
+        torch.manual_seed(0)
+        module = Regression()
+        model = poptorch.trainingModel(module, None, torch.optim.Adam(module.parameters(), lr=0.1))
+        x, one = torch.ones(4, 2), torch.ones(1)
+        results.append([model(x, *((one,) if anew and step % 2 else ())) for step in range(4)])
+        results[-1] += [value.detach().clone() for value in module.parameters()]
+    for value, other in zip(*results, strict=True):
+        torch.testing.assert_close(value, other)
+
+
+@pytest.mark.parametrize("made", ["before", "within"])
+def test_a_model_is_compiled_and_called_in_inference_mode(made):
+    model, x = poptorch.inferenceModel(torch.nn.Linear(3, 2)), torch.ones(4, 3)
+    with torch.inference_mode():
+        given = x if made == "before" else x.clone()
+        torch.testing.assert_close(model(given), model.model(given))
+    torch.testing.assert_close(model(x), model.model(x))
+
+
+def test_a_buffer_that_the_forward_pass_removes_is_told():
+    class Removes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("y", torch.ones(1))
+
+        def forward(self, x):
+            x = x + self.y
+            del self._buffers["y"]
+            return x
+
+    with pytest.raises(poptorch.Error):
+        poptorch.inferenceModel(Removes())(torch.ones(1))

@@ -21,11 +21,17 @@ class CallArguments:
     """What a model was compiled for: arguments like those of its first call, tensors without values."""
 
     like: Arguments
+    optional: frozenset[str]  # the names of tensors that were given, and need not be
 
     @classmethod
-    def of(cls, given: Arguments) -> CallArguments:
+    def of(cls, given: Arguments, optional: frozenset[str]) -> CallArguments:
         """Those like what was given."""
-        return cls(pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, given))
+        like = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, given)
+        return cls(like, optional)
+
+    def lacks(self, optional: frozenset[str]) -> bool:
+        """Whether a call gives other optional tensors, for which the model is compiled anew."""
+        return self.optional != optional
 
     def check(self, given: Arguments, names: list[str]) -> list[Any]:
         """The flattened arguments of another call, in the order of the first; `names` are theirs.
@@ -66,6 +72,30 @@ def in_order(
     except (TypeError, ValueError):  # the forward pass itself tells what is wrong
         return args, kwargs
     return bound.args, bound.kwargs
+
+
+def optional_arguments(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> frozenset[str]:
+    """The names of the arguments of a call that are tensors, or have some in them, and by default None or other tensors."""
+    try:
+        bound = inspect.signature(module.forward).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return frozenset()
+    parameters = bound.signature.parameters
+    return frozenset(
+        name
+        for name, value in bound.arguments.items()
+        if isinstance(parameters[name].default, torch.Tensor | None)
+        and value is not parameters[name].default
+        and any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
+    )
+
+
+def outside_inference_mode(given: Arguments) -> Arguments:
+    """Arguments whose tensors are as if none had been made in `torch.inference_mode`."""
+    copied: Arguments = pytree.tree_map(
+        lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) and leaf.is_inference() else leaf, given
+    )
+    return copied
 
 
 def _arranged(given: Any, like: Any) -> Any:

@@ -16,7 +16,7 @@ from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, 
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.building import Built, build
-from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order
+from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order, optional_arguments, outside_inference_mode
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
@@ -113,12 +113,16 @@ class PoplarExecutor:
         """One call: as many batches as `deviceIterations` and gradient accumulation say. The first one compiles."""
         if not self._settings.runs:
             raise PoplarRuntimeError("the model was made for no device (ConnectionType.Never): compile() it; it cannot run")
+        if self._given is not None and self._given.lacks(optional_arguments(self._module, args, kwargs)):
+            logger.warning("%s is compiled anew: other optional tensors are given", type(self._user_model).__name__)
+            self._let_go()
         if self._built is None:
             self.compile(*args, **kwargs)
         built = self._compiled("a call")
         assert self._given is not None
         assert self._state is not None
-        leaves = self._given.check(in_order(self._module, args, kwargs), built.compiled.arguments)
+        given = in_order(self._module, args, kwargs)
+        leaves = self._given.check(given, built.compiled.arguments)
         if not self._held:
             self._state.check(self._module)
         if not self._attached:
@@ -209,9 +213,15 @@ class PoplarExecutor:
         args, kwargs = in_order(self._module, args, kwargs)
         call_hooks(PRE_COMPILE)
         try:
-            self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
+            with torch.inference_mode(False):  # in which PyTorch's export would fail, and with tensors that were made in it, too
+                args, kwargs = outside_inference_mode((args, kwargs))
+                self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
             call_hooks(POST_COMPILE)
-            self._given, self._on_device, self._attached = CallArguments.of((args, kwargs)), {}, self._settings.runs
+            self._given, self._on_device, self._attached = (
+                CallArguments.of((args, kwargs), optional_arguments(self._module, args, kwargs)),
+                {},
+                self._settings.runs,
+            )
             self._begin(self._built)
         except BaseException:
             self._let_go()
@@ -233,7 +243,7 @@ class PoplarExecutor:
         """Be as before the compilation. The optimiser keeps the states."""
         if self._built is not None and self._built.states is not None:
             self._built.states.detach()
-        self._built, self._attached = None, False
+        self._built, self._given, self._attached = None, None, False
 
     def isCompiled(self) -> bool:
         """Whether the model has an executable, from its first call, `compile` or `loadExecutable` on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from attrs import frozen
@@ -24,12 +24,17 @@ class ModuleState:
     modes: Mapping[str, bool]  # whether layers are in training mode, by path
 
     @classmethod
-    def of(cls, module: torch.nn.Module, names: Iterable[str], updated: Iterable[str] | None) -> ModuleState:
+    def of(cls, module: torch.nn.Module, names: Sequence[str], updated: Iterable[str] | None) -> ModuleState:
         """The state of a module of which a graph uses the parameters and buffers of these names.
 
         In training an optimiser has the parameters that are `updated`.
         """
         known = tensors_of(module)
+        lost = [name for name in names if name not in known]
+        if lost:
+            raise PoplarRuntimeError(
+                f"Buffer {lost[0]} is removed from the model when calling the forward method. Leave it there: a graph reads it"
+            )
         parameters = dict(module.named_parameters(remove_duplicate=False)) if updated is not None else {}
         return cls(
             {name: (known[name].shape, known[name].dtype) for name in names},

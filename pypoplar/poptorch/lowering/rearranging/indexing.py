@@ -17,7 +17,7 @@ from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowe
 from pypoplar.poptorch.lowering.rearranging.rows import Combining, put_rows, row_numbers, taken_rows
 from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped, typed
 from pypoplar.poptorch.lowering.tensor_views import broadcast, number
-from pypoplar.types import BOOL, FLOAT, INT
+from pypoplar.types import BOOL, FLOAT, INT, UNSIGNED_CHAR
 
 aten = torch.ops.aten
 Indices = list[Operand | None]
@@ -219,6 +219,10 @@ class IndexedPlaces:
         if any(operand.type is BOOL for operand in operands):
             raise UnsupportedOperation(
                 "index: how many elements a mask picks depends on data; torch.where(mask, x, other) and x * mask have a fixed shape"
+            )
+        if any(operand.type is UNSIGNED_CHAR for operand in operands):
+            raise UnsupportedOperation(
+                "index: to PyTorch a tensor of torch.uint8 is a mask, not the places; call its bool() or long()"
             )
         sizes = [shape[axis] for axis in self.axes]
         strides = [prod(sizes[place + 1 :]) for place in range(len(sizes))]
