@@ -343,7 +343,9 @@ def test_a_loop_of_two_ipus_hands_on_its_results():
             with poptorch.Block("second", ipu_id=1):
                 return [y + 1]
 
-        return poptorch.for_loop(3, body, [x @ self.weight])[0] @ self.weight
+        (y,) = poptorch.for_loop(3, body, [x @ self.weight])
+        with poptorch.Block("third", ipu_id=1):
+            return y @ self.weight
 
     model, x = Model(function), drawn(2, 3)
     options = poptorch.Options()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import operator
 import warnings
 from collections.abc import Iterator, Mapping
 from traceback import walk_tb
@@ -54,6 +55,7 @@ WITHOUT_VALUES = (
     *EXCEPTIONS,
     FakeTensorDeviceMismatchError,
 )  # what calls raise for values that tensors on "meta" do not have
+HANDING_OUT = (torch.ops.aten.detach.default, operator.getitem)  # what has been computed elsewhere
 NOISY = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor", "torch.export", "torch._export")
 
 
@@ -181,7 +183,7 @@ def _outside_blocks(graph: fx.Graph) -> list[Problem]:
     """The first operation behind each block that ends before another one begins."""
     told: dict[str, Problem] = {}
     for node in graph.nodes:
-        computes = node.op == "call_function" and node.target is not torch.ops.aten.detach.default and node.all_input_nodes
+        computes = node.op == "call_function" and node.target not in HANDING_OUT and node.all_input_nodes
         left = block_left(node.meta) if computes and isinstance(node.meta.get("val"), torch.Tensor) else None
         if left is not None:
             what = (
