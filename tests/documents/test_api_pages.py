@@ -26,6 +26,7 @@ OF_EXTRAS = {  # and the module of MODULES that is there if what they need is in
     "pypoplar.poptorch": "pypoplar.poptorch",
     "pypoplar.popdist.poptorch": "pypoplar.poptorch",
     "pypoplar.onnx": "pypoplar.onnx",
+    "pypoplar.popart": "pypoplar.onnx",
 }
 ABSENT = tuple(f"{module}." for module, needed in OF_EXTRAS.items() if needed not in MODULES)
 WITHOUT_A_PLACE = {"pypoplar.poptorch.Error"}  # another name for PoplarError

@@ -43,7 +43,8 @@ class CopyProgram:
         self.arrays: dict[str, Any] = {}
         self.called: dict[str, Any] = {}  # streams that have a callback, with their arrays
         self.streams = self._streams()
-        self.remote = self.graph.addRemoteBuffer("remote", INT, 4, 2)
+        ipus = self.device.getTarget().getNumIPUs()
+        self.remotes = [self.graph.addRemoteBuffer(f"remote {ipu}", INT, 4, 2) for ipu in range(ipus)]  # each is of one IPU
         self.host_function = self.graph.addHostFunction("next", [(INT, 2)], [(INT, 2)])
         self.functions = [self.graph.addFunction(self._sequence(1)) for _ in range(random.choice([0, 1, 2]))]
         self.programs = [self._sequence(2), self._sequence(2)]
@@ -129,9 +130,13 @@ class CopyProgram:
             return Sequence()
 
     def _remote(self) -> Program:
-        view = self._view(INT, 4)
+        view, per_ipu = self._view(INT, 4), self.device.getTarget().getTilesPerIPU()
+        ipus = {tile // per_ipu for tile, pieces in enumerate(self.graph.getTileMapping(view)) if pieces}
+        if len(ipus) != 1:
+            return Sequence()
+        remote = self.remotes[ipus.pop()]
         try:
-            return Copy(self.remote, view) if self.random.random() < 0.5 else Copy(view, self.remote)
+            return Copy(remote, view) if self.random.random() < 0.5 else Copy(view, remote)
         except TensorWriteError:
             return Sequence()
 
