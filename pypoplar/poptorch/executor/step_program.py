@@ -93,9 +93,8 @@ class StepProgram:
         ]
         for name, node in ({} if settings.synthetic else lowered.joint.changed).items():
             self.changed[name] = self._output(f"changed/{name}", node, OutputMode.All, 1)  # of all batches: rows of the caller's
-        named = named_tensors(lowered.joint)
+        named, own = named_tensors(lowered.joint), self._of_update() if settings.anchors else {}
         for anchor in settings.anchors:
-            own = self._of_update()
             if anchor.tensor in own:
                 self.anchors[anchor.name] = self._anchor_of_update(anchor, own[anchor.tensor])
                 continue
