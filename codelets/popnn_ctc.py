@@ -37,7 +37,6 @@ class CTCGather(Vertex, Generic[T], name="popnn::CTCGather", writes_all="emissio
         ipu.check(self.dataLength <= self.maxTime, "a data length is beyond the time steps")
         for symbol in range(int(self.labelLength)):
             ipu.check(self.labels[symbol] < self.numClasses, "a label is beyond the classes")
-            ipu.check(self.labels[symbol] != self.blankClass, "a label is the blank class")
         for piece in range(len(self.emissions)):
             self.gather(self.emissions[piece], piece * int(self.width))
 

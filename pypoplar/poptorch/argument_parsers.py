@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -53,7 +54,7 @@ class ICustomArgParser(ABC):
 
 @frozen(eq=False)
 class _Original:
-    """An object that was taken apart."""
+    """An object that was taken apart: a copy of it, since a forward pass may give attributes to what it is given."""
 
     structure: Any
 
@@ -94,11 +95,12 @@ def registerCustomArgParser(arg_data_type: type, arg_parser: ICustomArgParser | 
 
     def named(struct: Any) -> tuple[list[Any], _Original]:
         """The tensors of an object with their places, by which errors of PyTorch call them."""
-        return [(pytree.SequenceKey(number), one) for number, one in enumerate(parser.yieldTensors(struct))], _Original(struct)
+        tensors = enumerate(parser.yieldTensors(struct))
+        return [(pytree.SequenceKey(number), one) for number, one in tensors], _Original(copy.copy(struct))
 
     know(
         arg_data_type,
-        lambda struct: (list(parser.yieldTensors(struct)), _Original(struct)),
+        lambda struct: (list(parser.yieldTensors(struct)), _Original(copy.copy(struct))),
         lambda tensors, original: parser.reconstruct(original.structure, iter(tensors)),
         named,
     )

@@ -27,7 +27,7 @@ def trainingModel(
     model:
         A module, or a model that was made of one.
     options:
-        How it is compiled and run; it has a copy. None: as they are at first.
+        How it is compiled and run. They cannot be changed from then on; their clones can. None: as they are at first.
     optimizer:
         One of `torch.optim` or `poptorch.optim` for the module's parameters; None: ``torch.optim.SGD(model.parameters(),
         lr=0.01)``.
@@ -55,7 +55,7 @@ def inferenceModel(model: torch.nn.Module | PoplarExecutor, options: Options | N
     model:
         A module, or a model that was made of one.
     options:
-        How it is compiled and run; it has a copy. None: as they are at first.
+        How it is compiled and run. They cannot be changed from then on; their clones can. None: as they are at first.
 
     Returns
     -------

@@ -68,6 +68,16 @@ def losses(logits, values, blank):
     return np.array([label_loss(log_probs[:steps, s], labels[s], blank) for s, (steps, _) in enumerate(sizes)])
 
 
+def gradients(logits, values, blank):
+    """The derivatives of losses by logits, each by a step along the imaginary axis."""
+    gradient = np.zeros(logits.shape)
+    for index in np.ndindex(*logits.shape[::2]):  # all samples at once, which have nothing in common
+        changed = logits.astype(complex)
+        changed[index[0], :, index[1]] += 1e-30j
+        gradient[index[0], :, index[1]] = losses(changed, values, blank).imag / 1e-30
+    return gradient
+
+
 def computed(values, call, *, tiles=4, mode="native", types=(FLOAT, FLOAT), blank=0, options=None, planned=None):
     """What a call gives for the values of a case, as arrays, and the engine."""
     inType, outType = types
@@ -117,12 +127,16 @@ def test_losses_and_gradients_are_those_of_float64_in_both_engines(inType, parti
     tolerance = 1e-5 if inType is FLOAT else 5e-3 if partials == "float" else 0.03
     logits = values["data"].astype(float)
     np.testing.assert_allclose(read["loss"], losses(logits, values, blank), rtol=tolerance, atol=tolerance)
-    gradient = np.zeros(logits.shape)
-    for index in np.ndindex(*logits.shape[::2]):  # all samples at once, which have nothing in common
-        changed = logits.astype(complex)
-        changed[index[0], :, index[1]] += 1e-30j
-        gradient[index[0], :, index[1]] = losses(changed, values, blank).imag / 1e-30
-    np.testing.assert_allclose(read["gradient"], gradient, atol=tolerance)
+    np.testing.assert_allclose(read["gradient"], gradients(logits, values, blank), atol=tolerance)
+
+
+def test_a_label_that_is_the_blank_class_is_a_symbol_like_any_other():
+    values = case(6, 4, 3, [6, 6], [3, 3])
+    values["labels"][:] = [[1, 0, 2], [0, 0, 3]]
+    read, _ = computed(values, ctc.calcLossAndGradientLogits)
+    logits = values["data"].astype(float)
+    np.testing.assert_allclose(read["loss"], losses(logits, values, 0), rtol=1e-5)
+    np.testing.assert_allclose(read["gradient"], gradients(logits, values, 0), atol=1e-5)
 
 
 def test_all_four_calls_agree():
@@ -171,7 +185,6 @@ def test_probabilities_of_zero_and_steps_behind_the_data_are_no_matter():
     ("name", "value", "message"),
     [
         ("labels", 4, "a label is beyond the classes"),
-        ("labels", 0, "a label is the blank class"),
         ("dataLengths", 6, "a data length is beyond the time steps"),
         ("labelLengths", 3, "a label length is beyond the labels of a sample"),
     ],

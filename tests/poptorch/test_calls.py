@@ -107,16 +107,51 @@ def test_other_arguments_are_told_by_name():
     a, b, c = vectors()
     inference = poptorch.inferenceModel(Difference())
     inference(a, b, scale=2)
-    with pytest.raises(TensorShapeError, match=r"b was \(3,\) of float32 and is \(4,\) of float32; make a new model"):
+    with pytest.raises(TensorShapeError, match=r"b: expected torch.Size\(\[3\]\) but got torch.Size\(\[4\]\)\. Make"):
         inference(a, torch.ones(4), scale=2)
-    with pytest.raises(TensorShapeError, match="scale was 2 and is 3"):
+    with pytest.raises(TensorShapeError, match=r"b: of torch.Size\(\[3\]\), torch.float32 was given and now torch.float16\."):
+        inference(a, b.half(), scale=2)
+    with pytest.raises(TensorShapeError, match=r"scale: expected 2 but got 3\."):
         inference(a, b, scale=3)
-    with pytest.raises(TensorShapeError, match=r"scale was 2 and is \(3,\)"):
+    with pytest.raises(TensorShapeError, match=r"scale: expected 2 but got a tensor of torch.Size\(\[3\]\)\."):
         inference(a, b, scale=c)
     with pytest.raises(PoplarTypeError, match="array of NumPy"):
         inference(a, b.numpy(), scale=2)
     with pytest.raises(PoplarTypeError, match="dense tensors"):
         inference(a, b.to_sparse(), scale=2)
+
+
+class Quotient(nn.Module):
+    def forward(self, given):
+        return given["x"] / given["y"]
+
+
+def test_entries_of_dicts_that_are_missing_and_that_are_not_expected_are_told():
+    one = torch.ones(1)
+    inference = poptorch.inferenceModel(Quotient())
+    inference({"x": one, "y": one})
+    inference({"y": one, "x": one})
+    with pytest.raises(TensorShapeError, match=r"Missing arguments: x\. Make"):
+        inference({"y": one})
+    with pytest.raises(TensorShapeError, match=r"Unexpected arguments: z\. Make"):
+        inference({"y": one, "x": one, "z": one})
+    with pytest.raises(TensorShapeError, match=r"Missing arguments: x\. Unexpected arguments: z\."):
+        inference({"y": one, "z": one})
+
+
+class Nested(nn.Module):
+    def forward(self, given):
+        (a, b), c = given if isinstance(given[0], list | tuple) else ((given[0], given[1][0]), given[1][1])
+        return a - 2 * b + c
+
+
+def test_as_many_arguments_in_another_nesting_are_other_arguments():
+    one, two, three = (torch.full((1,), float(number)) for number in (1, 2, 3))
+    inference = poptorch.inferenceModel(Nested())
+    assert inference(((one, two), three)) == 0
+    assert inference([[one, two], three]) == 0
+    with pytest.raises(TensorShapeError, match="Missing arguments"):
+        inference((one, (two, three)))
 
 
 def replaced_layer(model):
@@ -333,6 +368,23 @@ def test_a_model_is_compiled_and_called_in_inference_mode(made):
         given = x if made == "before" else x.clone()
         torch.testing.assert_close(model(given), model.model(given))
     torch.testing.assert_close(model(x), model.model(x))
+
+
+@pytest.mark.parametrize("new", [torch.ones(1), torch.ones(2, dtype=torch.int32)])
+def test_a_buffer_in_whose_place_comes_another_kind_of_tensor_is_told(new):
+    class Replacing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("kept", torch.ones(1, dtype=torch.int32))
+
+        def forward(self, x):
+            self.kept = new * x.sum().to(new.dtype)
+            return x
+
+    with pytest.raises(
+        poptorch.Error, match=r"Buffer kept is reassigned within the model .* self\.kept\.copy_\(src\) .*test_calls"
+    ):
+        poptorch.inferenceModel(Replacing())(torch.ones(2))
 
 
 def test_a_buffer_that_the_forward_pass_removes_is_told():

@@ -10,7 +10,15 @@ import torch.utils._pytree as pytree
 from torch import nn
 
 from pypoplar import poptorch
-from pypoplar.errors import FileLoadError, InvalidOption, PoplarRuntimeError, PoplarTypeError, TensorShapeError, UnknownHandle
+from pypoplar.errors import (
+    FileLoadError,
+    InvalidOption,
+    PoplarAttributeError,
+    PoplarRuntimeError,
+    PoplarTypeError,
+    TensorShapeError,
+    UnknownHandle,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -203,10 +211,21 @@ def test_other_shapes_and_uneven_batches_are_refused():
         inference(samples(6)[0])
 
 
+def test_options_that_a_model_was_made_with_cannot_change_and_a_clone_of_them_can():
+    options = poptorch.Options()
+    for made in (poptorch.inferenceModel, poptorch.trainingModel):
+        made(Regression(), options)
+        with pytest.raises(PoplarAttributeError):
+            options.deviceIterations(2)
+        with pytest.raises(PoplarAttributeError):
+            options.Training.gradientAccumulation(2)
+    assert options.clone().deviceIterations(2).device_iterations == 2
+
+
 def test_a_model_for_no_device_compiles_alone():
     inference = poptorch.inferenceModel(Regression(), poptorch.Options().connectionType(poptorch.ConnectionType.Never))
     inference.compile(samples()[0])
-    with pytest.raises(PoplarRuntimeError, match="cannot run"):
+    with pytest.raises(PoplarRuntimeError, match="Trying to run a model on an offline device"):
         inference(samples()[0])
 
 

@@ -55,6 +55,39 @@ def test_models_take_and_return_objects_of_a_class_that_is_registered():
         poptorch.registerCustomArgParser(OrderedDict, PairParser())
 
 
+class Named:
+    def __init__(self, **tensors):
+        vars(self).update(tensors)
+
+
+class NamedParser(poptorch.ICustomArgParser):
+    def yieldTensors(self, struct):
+        return [vars(struct)[name] for name in sorted(vars(struct))]
+
+    def reconstruct(self, original_structure, tensor_iterator):
+        return Named(**{name: next(tensor_iterator) for name in sorted(vars(original_structure))})
+
+
+class AddsResult(torch.nn.Module):
+    def forward(self, given):
+        given.result = given.tensor + given.tensor
+        return given
+
+
+def test_a_forward_pass_may_give_attributes_to_an_object_that_it_is_given():
+    poptorch.registerCustomArgParser(Named, NamedParser())
+    try:
+        model = poptorch.inferenceModel(AddsResult())
+        for number in range(3):
+            given = Named(tensor=torch.full((2,), float(number)))
+            returned = model(given)
+            assert torch.equal(returned.tensor, torch.full((2,), float(number)))
+            assert torch.equal(returned.result, torch.full((2,), 2.0 * number))
+            assert sorted(vars(given)) == ["tensor"]
+    finally:
+        poptorch.registerCustomArgParser(Named, None)
+
+
 def test_hooks_are_called_around_compilation_until_they_are_removed():
     called = []
     handles = [

@@ -138,7 +138,7 @@ MISTAKES = [  # a call and what its error says
     ),
     ("Precision.setPartialsType(torch.double)", InvalidOption, "takes torch.float or torch.half, got torch.float64"),
     ("Precision.setPartialsType('half')", InvalidOption, "got 'half'"),
-    ("TensorLocations.numIOTiles(33)", InvalidOption, "takes an even number, got 33"),
+    ("TensorLocations.numIOTiles(33)", InvalidOption, "must be an even number between 32 and 192., got 33"),
     ("TensorLocations.numIOTiles(16)", InvalidOption, "between 32 and 192"),
     ("TensorLocations.setWeightLocation(True)", PoplarTypeError, "takes poptorch.TensorLocationSettings, got True"),
     ("Distributed.configureProcessId(1, 1)", InvalidOption, "process_id takes a whole number between 0 and 0, got 1"),

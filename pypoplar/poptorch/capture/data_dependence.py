@@ -37,11 +37,13 @@ BINS = (
     "the minimum length is also the maximum length"
 )
 REPEATS = "has a shape that depends on values: give a number of repeats, or rows to take by index_select"
-CLASSES = "has a shape that depends on values: give the number of classes, num_classes"
+CLASSES = "has a shape that depends on values: OneHot num classes must be specified and must be constant. Give num_classes"
 SLICE = "has a shape that depends on values: take index_select, or torch.where with a mask"
 NUMPY = "leaves PyTorch, and the graph: take the function of torch, or poptorch.CPU in inference"
 DATA = "is not seen by a graph: take x.detach() for reading, and change parameters outside of the forward pass"
 BACKWARD = "is not for a forward pass: the training model computes gradients by itself"
+
+UNKNOWN_CLASSES = -1  # of PyTorch's one_hot: as many as the values ask for
 
 CALLS = {
     **dict.fromkeys(("item", "tolist", "__float__", "__int__", "__index__", "__complex__"), NUMBER),
@@ -205,7 +207,7 @@ def _what(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | 
         return None
     if name == "repeat_interleave" and not any(isinstance(one, torch.Tensor) for one in (*args[1:], kwargs.get("repeats"))):
         return None
-    if name == "one_hot" and (len(args) > 1 or "num_classes" in kwargs):
+    if name == "one_hot" and (args[1] if len(args) > 1 else kwargs.get("num_classes", UNKNOWN_CLASSES)) != UNKNOWN_CLASSES:
         return None
     if name == "__getitem__":
         parts = args[1] if isinstance(args[1], tuple) else (args[1],)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pypoplar.poptorch.capture.origins import is_users
-from pypoplar.poptorch.capture.problems import Whereabouts
+from pypoplar.poptorch.capture.problems import CaptureError, Whereabouts
 from pypoplar.poptorch.operators import isRunningOnIpu
 from pypoplar.poptorch.user_log import say_once
 
@@ -61,6 +61,9 @@ def _telling_of_change(whereabouts: Whereabouts, added: list[tuple[torch.nn.Modu
 
     def told(module: torch.nn.Module, name: str, value: Any) -> None:
         within = vars(module)
+        buffer = within.get("_buffers", {}).get(name)
+        if isRunningOnIpu() and isinstance(value, torch.Tensor) and buffer is not None and not _takes(buffer, value):
+            raise CaptureError(_reassigned(name, buffer, value, whereabouts))
         known = any(name in within.get(part, ()) for part in ("_parameters", "_buffers", "_modules"))
         if isRunningOnIpu() and not known and is_users(sys._getframe(1).f_code.co_filename):
             before = within.get(name)
@@ -79,6 +82,19 @@ def _telling_of_change(whereabouts: Whereabouts, added: list[tuple[torch.nn.Modu
         original(module, name, value)
 
     return told
+
+
+def _takes(buffer: torch.Tensor, value: torch.Tensor) -> bool:
+    """Whether a buffer can have a value from then on, as a step of training writes it."""
+    return buffer.shape == value.shape and buffer.dtype.is_floating_point == value.dtype.is_floating_point
+
+
+def _reassigned(name: str, buffer: torch.Tensor, value: torch.Tensor, whereabouts: Whereabouts) -> str:
+    return (
+        f"Buffer {name} is reassigned within the model when calling the forward method. This is not supported. Consider using "
+        f"self.{name}.copy_(src) to copy data from a source tensor, where src is the name of the source tensor. It is "
+        f"{tuple(buffer.shape)} of {buffer.dtype}, and becomes {tuple(value.shape)} of {value.dtype} ({whereabouts.now()})"
+    )
 
 
 @contextlib.contextmanager

@@ -38,17 +38,17 @@ class CallArguments:
 
         `TensorShapeError` for other ones.
         """
-        leaves = pytree.tree_leaves(_arranged(given, self.like))
-        compiled = pytree.tree_leaves(self.like)
-        same = len(leaves) == len(compiled) and all(_alike(one, other) for one, other in zip(leaves, compiled, strict=True))
+        leaves, structure = pytree.tree_flatten(_arranged(given, self.like))
+        compiled, wanted = pytree.tree_flatten(_arranged(self.like, self.like))
+        same = structure == wanted and all(_alike(one, other) for one, other in zip(leaves, compiled, strict=True))
         if not same:
-            wrong = [
-                f"{name} was {_told(like)} and is {_told(one)}"
-                for name, one, like in zip(names, leaves, compiled, strict=False)
-                if not _alike(one, like)
-            ]
-            told = "; ".join(wrong) or f"{len(compiled)} arguments were given, and now {len(leaves)}"
-            raise TensorShapeError(f"the model was compiled for other arguments: {told}; make a new model for these")
+            pairs = zip(names, leaves, compiled, strict=False)
+            wrong = [f"{name}: {_difference(like, one)}" for name, one, like in pairs if not _alike(one, like)]
+            told = [*_missing_and_others(self.like, given), *(wrong if len(leaves) == len(compiled) else [])]
+            told = told or [f"{len(compiled)} arguments were given, and now {len(leaves)}."]
+            raise TensorShapeError(
+                f"the model was compiled for other arguments. {' '.join(told)} Make a new model for these, or destroy() it first"
+            )
         return leaves
 
 
@@ -99,9 +99,9 @@ def outside_inference_mode(given: Arguments) -> Arguments:
 
 
 def _arranged(given: Any, like: Any) -> Any:
-    """Arguments whose dicts have their entries in the order of others."""
-    if isinstance(given, dict) and type(given) is type(like) and given.keys() == like.keys():
-        return {key: _arranged(given[key], like[key]) for key in like}  # of which the leaves alone are asked for
+    """Arguments whose dicts have their entries in the order of others; lists and tuples are alike."""
+    if isinstance(given, dict) and isinstance(like, dict) and given.keys() == like.keys():
+        return {key: _arranged(given[key], like[key]) for key in like}
     if type(given) in (list, tuple) and type(like) in (list, tuple) and len(given) == len(like):
         return [_arranged(one, other) for one, other in zip(given, like, strict=True)]
     return given
@@ -113,7 +113,30 @@ def _alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
+def _missing_and_others(like: Arguments, given: Arguments) -> list[str]:
+    """What a call does not give of the arguments that a model was compiled for, and what it gives beside them, by name."""
+    before, now = (
+        {pytree.keystr(path): _called(path) for path, _ in pytree.tree_flatten_with_path(one)[0]} for one in (like, given)
+    )
+    missing = [name for path, name in before.items() if path not in now]
+    others = [name for path, name in now.items() if path not in before]
+    told = (("Missing arguments", missing), ("Unexpected arguments", others))
+    return [f"{what}: {', '.join(names)}." for what, names in told if names]
+
+
+def _called(path: tuple[Any, ...]) -> str:
+    """The name of an argument: its key, where it has one."""
+    last = path[-1] if path else None
+    return str(last.key) if isinstance(last, pytree.MappingKey) else pytree.keystr(path)
+
+
+def _difference(like: Any, one: Any) -> str:
+    """What one argument was compiled for, and what it is now."""
+    if not isinstance(like, torch.Tensor) or not isinstance(one, torch.Tensor):
+        return f"expected {_told(like)} but got {_told(one)}."
+    shapes = f"expected {like.shape} but got {one.shape}" if like.shape != one.shape else f"of {like.shape}"
+    return f"{shapes}, {like.dtype} was given and now {one.dtype}." if like.dtype is not one.dtype else f"{shapes}."
+
+
 def _told(leaf: Any) -> str:
-    if isinstance(leaf, torch.Tensor):
-        return f"{tuple(leaf.shape)} of {str(leaf.dtype).removeprefix('torch.')}"
-    return repr(leaf)
+    return f"a tensor of {leaf.shape}" if isinstance(leaf, torch.Tensor) else repr(leaf)

@@ -13,6 +13,7 @@ import torch
 
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, UnknownHandle
+from pypoplar.poptorch.asserted_errors import AssertedState
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.building import Built, build
@@ -25,7 +26,7 @@ from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
-from pypoplar.poptorch.options import Options
+from pypoplar.poptorch.options import Options, ShardedExecution
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
 from pypoplar.program.assumptions import Assumption
@@ -68,10 +69,11 @@ class PoplarExecutor:
         if chosen.defaultOutputMode():
             chosen.outputMode(OutputMode.All if optimizer is None else OutputMode.Final)
         if optimizer is None and chosen.Training.gradient_accumulation != 1:
-            raise InvalidOption("gradientAccumulation is for training models; an inference model takes deviceIterations")
+            raise InvalidOption(_not_accumulated(chosen))
         if optimizer is not None:
             _average_as_they_come(chosen, optimizer)
-        chosen._freeze()
+        for taken in filter(None, (chosen, options)):  # what changes there later would not reach the model
+            taken._freeze()
         self._user_model, self._options, self._optimizer = model, chosen, optimizer
         self._module = copy.copy(model)  # `train()` and `eval()` of the user's module do not reach it later
         self._settings = ModelSettings.of(chosen, optimizer is not None)
@@ -112,7 +114,9 @@ class PoplarExecutor:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One call: as many batches as `deviceIterations` and gradient accumulation say. The first one compiles."""
         if not self._settings.runs:
-            raise PoplarRuntimeError("the model was made for no device (ConnectionType.Never): compile() it; it cannot run")
+            raise AssertedState(
+                "Trying to run a model on an offline device (ConnectionType.Never): compile() it, or make it for a device"
+            )
         if self._given is not None and self._given.lacks(optional_arguments(self._module, args, kwargs)):
             logger.warning("%s is compiled anew: other optional tensors are given", type(self._user_model).__name__)
             self._let_go()
@@ -542,7 +546,7 @@ class PoplarExecutor:
 
     def _compiled(self, what: str) -> Built:
         if self._built is None:
-            raise PoplarRuntimeError(
+            raise AssertedState(
                 f"Model has not been compiled or has been destroyed. {what}: call it, or its compile(), with a batch first"
             )
         self._settle()
@@ -593,6 +597,17 @@ def _word(seed: int) -> int:
     """A seed of 64 bits as one of 32: itself where it fits, and others apart from it."""
     low, high = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
     return (low ^ high * MIXING) & 0xFFFFFFFF
+
+
+def _not_accumulated(options: Options) -> str:
+    """Why an inference model refuses its options, in PopTorch's words."""
+    told = (
+        "You must set poptorch.Options().Training.gradientAccumulation to 1 or leave it as its default value (1) when running a "
+        "poptorch.inferenceModel()."
+    )
+    stages = not isinstance(options._execution_strategy, ShardedExecution)
+    instead = " Use poptorch.Options().deviceIterations to process a sufficient number of batches each run for pipelined execution"
+    return f"{told}{instead} instead." if stages else told
 
 
 def _average_as_they_come(options: Options, optimizer: torch.optim.Optimizer) -> None:

@@ -166,8 +166,10 @@ class ModelSettings:
             )
         if joint.buffers and self.same_buffers:
             raise InvalidOption(
-                f"the model changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values "
-                "of its own: call Options.broadcastBuffers(False) if they may differ; the module gets those of the first"
+                "PopTorch does not support broadcasting buffers. If your model is able to tolerate buffers becoming out of sync "
+                "between replicas, you can disable buffer broadcasting using poptorch.Options.broadcastBuffers(False). The model "
+                f"changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values of its "
+                "own; the module gets those of the first"
             )
 
     def prologue(self, graph: Graph) -> Sequence:

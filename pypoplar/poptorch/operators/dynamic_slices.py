@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 
-from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
+from pypoplar.errors import InvalidOption, PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.poptorch.operators.tensor_arguments import check_number, check_tensor
 from pypoplar.tracebacks import public
+
+BACKWARDS = "Taking a slice of a tensor with the end less than the start is not supported."
 
 
 def _begin(start: torch.Tensor, length: int, size: int) -> int:
@@ -77,11 +79,14 @@ def _check(call: str, x: object, dim: object, start: object, size: object) -> in
     check_tensor(call, "its first argument", x)
     check_number(call, "dim", dim)
     check_tensor(call, "start", start)
-    check_number(call, "size", size, 1)
+    check_number(call, "size", size)
     assert isinstance(x, torch.Tensor)
     assert isinstance(start, torch.Tensor)
     assert isinstance(dim, int)
     assert isinstance(size, int)
+    if size < 1:
+        why = "The start and end of a slice must be different" if size == 0 else BACKWARDS
+        raise InvalidOption(f"poptorch.{call}: {why}: size is at least 1, got {size}")
     if start.numel() != 1 or start.dtype.is_floating_point or start.dtype is torch.bool:
         raise PoplarTypeError(f"poptorch.{call}: start is one integer, got shape {tuple(start.shape)} of {start.dtype}")
     if not -x.dim() <= dim < x.dim():

@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.asserted_errors import AssertedType
 from pypoplar.poptorch.enums import MultiConvPlanType
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public
@@ -123,7 +124,10 @@ class MultiConv:
         PoplarTypeError
             For what is no `MultiConvPlanType`.
         """
-        return self._each("planType", value, (MultiConvPlanType,))
+        try:
+            return self._each("planType", value, (MultiConvPlanType,))
+        except PoplarTypeError as wrong:
+            raise AssertedType(f"Invalid plan type: {wrong}") from None
 
     def perConvReservedTiles(self, value: int) -> Self:
         """The tiles that each convolution has at least.

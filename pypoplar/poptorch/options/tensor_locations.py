@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.errors import PoplarTypeError
+from pypoplar.poptorch.asserted_errors import AssertedOption
 from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.poptorch.options.option_values import OptionValues
 from pypoplar.tracebacks import public
@@ -138,9 +139,9 @@ class TensorLocationOptions(OptionValues):
             For another number.
         """
         option = self._option("numIOTiles")
-        number = checks.whole_number(option, num_tiles, 32, 192)
-        if number % 2:
-            raise InvalidOption(f"{option} takes an even number, got {number}")
+        number = checks.whole_number(option, num_tiles)
+        if number % 2 or not 32 <= number <= 192:
+            raise AssertedOption(f"{option}: numIOTiles must be an even number between 32 and 192., got {number}")
         self._tell("numIOTiles")
         return self._keep(numIOTiles=number)
 
