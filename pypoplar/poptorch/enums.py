@@ -180,7 +180,7 @@ class MatMulSerializationMode(Enum):
 
 
 class Liveness(IntEnum):
-    """Where tensors are between the phases of phased execution, which pypoplar does not have.
+    """Where activations are between the phases of phased execution; here they are in the memory of tiles, whatever is asked for.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's en
 from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
 from pypoplar.poptorch.operators import identity_loss
 from pypoplar.poptorch.update.accumulation import GradientReduction, PartOf
-from pypoplar.poptorch.update.parameter_step import TrainedParameter
+from pypoplar.poptorch.update.parameter_step import TrainedParameter, WeightHomes
 from pypoplar.program import Sequence
 
 TILES = 16
@@ -39,7 +39,12 @@ class Gradients:
         return {}
 
     def build(
-        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+        self,
+        trained: SequenceOf[TrainedParameter],
+        batch: Sequence,
+        accumulated: int,
+        part_of: PartOf | None = None,
+        homes: WeightHomes | None = None,
     ) -> Sequence:
         for one in trained:
             self.graph.createHostRead(f"gradient/{one.name}", one.gradient)

@@ -98,7 +98,6 @@ NOTHING = [
     "Precision.runningStatisticsAlwaysFloat(True)",
     "TensorLocations.numIOTiles(32)",
     "TensorLocations.setActivationLocation(OFF_CHIP)",
-    "TensorLocations.setWeightLocation(OFF_CHIP)",
     "TensorLocations.setOptimizerLocation(OFF_CHIP)",
     "TensorLocations.setAccumulatorLocation(OFF_CHIP)",
     "_Popart.setPatterns({'TiedGather': True})",
@@ -106,8 +105,6 @@ NOTHING = [
     "_Popart.set('dotChecks', ['FINAL'])",
 ]
 REFUSED_CALLS = [
-    "setExecutionStrategy(poptorch.SerialPhasedExecution(['A'], ['B']))",
-    "setExecutionStrategy(poptorch.ParallelPhasedExecution(poptorch.Phase('A')))",
     "useOfflineIpuTarget(21)",
     "_Popart.set('executionPhaseSettings.phases', 2)",
 ]
@@ -123,7 +120,7 @@ MISTAKES = [  # a call and what its error says
     ("setAvailableMemoryProportion({'0': 0.5})", InvalidOption, "got the key '0'"),
     ("setAvailableMemoryProportion({'IPU0': 1.5})", InvalidOption, "IPU0 takes a number from 0 to 1, got 1.5"),
     ("setAvailableMemoryProportion(0.5)", PoplarTypeError, "takes a dict such as"),
-    ("setExecutionStrategy('A')", PoplarTypeError, "takes a poptorch.PipelinedExecution"),
+    ("setExecutionStrategy('A')", PoplarTypeError, "takes a strategy such as poptorch.PipelinedExecution"),
     ("logDir('')", InvalidOption, "not empty"),
     ("modelName(3)", PoplarTypeError, "takes a string, got 3"),
     ("useIpuModel(1)", PoplarTypeError, "takes True or False, got 1"),

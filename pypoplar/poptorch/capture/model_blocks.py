@@ -33,7 +33,7 @@ class _Marking:
     def begin(self, user_id: BlockId | None, ipu_id: int | None) -> None:
         place = self.places.begin(user_id, ipu_id)
         self.end()
-        mark_nodes(MARK, (place.stage, place.ipu, place.block))
+        mark_nodes(MARK, (place.stage, place.ipu, place.block, place.phase))
 
     def leave(self, user_id: BlockId | None) -> None:
         """End a block so that the next operation has to be in another one."""

@@ -34,7 +34,9 @@ from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
 from pypoplar.poptorch.lowering.support import told_doubles, unsupported
 from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_graph
 from pypoplar.poptorch.operators import name_calls
+from pypoplar.poptorch.options.execution_strategies import PhasedExecution
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
+from pypoplar.poptorch.pipelines.phase_walk import PhaseWalk, phases_of_nodes
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, check_order, stage_segments
 from pypoplar.poptorch.pipelines.stage_walk import StageWalk
 from pypoplar.poptorch.update.host_optimizer import HostOptimizer
@@ -190,7 +192,10 @@ class CapturedModel:
             except NotPipelined as reason:
                 logger.warning("poptorch.PipelinedExecution: the model's stages run in turn, not at the same time: %s", reason)
         graph = new_graph(self.device, replicas)
-        return graph, *self._lowered(graph, stages, None)
+        walk_of = None
+        if isinstance(strategy, PhasedExecution):
+            walk_of = PhaseWalk.through_phases(phases_of_nodes(self.joint, strategy))
+        return graph, *self._lowered(graph, stages, walk_of)
 
     def _lowered(
         self, graph: Graph, stages: CompilationStages, walk_of: WalkOf | None
@@ -218,7 +223,7 @@ class CapturedModel:
     def _outline(self) -> Outline | None:
         """What makes functions of operations that repeat, each on one IPU."""
         threshold, prunes = self.settings.outline_threshold, self.settings.outline_prunes
-        if threshold is None:
+        if threshold is None or isinstance(self.settings.strategy, PhasedExecution):
             return None
         joint, named = self.joint, named_tensors(self.joint)
         anchors = [named[one.tensor] for one in self.settings.anchors if one.tensor in named]

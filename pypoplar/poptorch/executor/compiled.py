@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.device import Device
 from pypoplar.engine.engine import Engine
 from pypoplar.errors import TensorIOStateError
@@ -21,11 +22,14 @@ from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.instance_weights import InstanceWeights
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.phased_step import PhasedStep
 from pypoplar.poptorch.executor.pipelined_step import PipelinedStep
 from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update, call_loops
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.pipelines.finished_segments import next_segment
+from pypoplar.poptorch.pipelines.phase_walk import PhasedGraph
 from pypoplar.poptorch.pipelines.stage_walk import StagedGraph
+from pypoplar.poptorch.pipelines.streamed_weights import StreamedRow
 from pypoplar.poptorch.update.host_state import of_first_replica
 from pypoplar.program import Sequence
 
@@ -44,9 +48,14 @@ class LoweredModel:
 def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update | None) -> LoweredModel:
     """The program of a graph that has been lowered; `update` trains parameters."""
     graph = lowered.graph
-    step = (PipelinedStep if isinstance(lowered, StagedGraph) else StepProgram)(lowered, settings, update)
+    kind = PipelinedStep if isinstance(lowered, StagedGraph) else PhasedStep if isinstance(lowered, PhasedGraph) else StepProgram
+    step = kind(lowered, settings, update)
     program = step.build()
+    rows = step.rows if isinstance(step, PhasedStep) else ()
+    streamed = {name for row in rows for name, _ in row.parameters}
     for one in _state(lowered.joint):
+        if one.name in streamed:
+            continue
         tensor = lowered.tensor(one.node)
         graph.createHostWrite(one.name, tensor)
         graph.createHostRead(one.name, tensor)
@@ -55,7 +64,8 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
         graph.createHostRead(SEED, lowered.seed)
     functions = lowered.host_functions
     seeded, outputs = lowered.seed is not None, tuple(step.outputs)
-    return LoweredModel(program, ModelInterface(step.inputs, outputs, step.changed, step.anchors, seeded, functions, step.cycle))
+    results = step.inputs, outputs, step.changed, step.anchors
+    return LoweredModel(program, ModelInterface(*results, seeded, functions, step.cycle, rows))
 
 
 def handles_of_update(executable: Executable, joint: JointGraph) -> dict[str, HostTensor]:
@@ -76,7 +86,8 @@ class CompiledModel:
         self.arguments = [one.name for one in joint.arguments()]
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
-        self.state = _state(joint)
+        self.state, self.rows = _state(joint), interface.rows
+        self.kept_rows: list[tuple[StreamedRow, int, AnyArray]] = []  # of a call, where the host cannot write them anew
         self.seeded, self.segments = interface.seeded, interface.segments
         self.engine = Engine(executable, name=settings.name)
         self.engine.load(device)
@@ -108,6 +119,8 @@ class CompiledModel:
                 of_each = self.batches.of_each(elements(value, name), buffer.shape[2:])
                 np.copyto(buffer, of_each, casting="same_kind")
         self.checkpoint.take()
+        replicas = range(self.batches.groups.replicas if self.parted else 0)
+        self.kept_rows = [(row, replica, row.whole(self.engine, replica)) for row in self.rows for replica in replicas]
         self.begun = True
         self.engine.resetExecutionProfile()
         self.engine.run()
@@ -123,6 +136,8 @@ class CompiledModel:
         Where replicas have buffers of their own, they and the parameters are as they were, too.
         """
         self.engine._return_to(self.checkpoint)
+        for row, replica, whole in self.kept_rows:
+            self.engine.copyToRemoteBuffer(whole, row.handle, 0, replica)
 
     def where(self) -> str:
         """How far the call has come that has begun."""
@@ -152,14 +167,22 @@ class CompiledModel:
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
         arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state}
+        streamed = {name for row in self.rows for name, _ in row.parameters}
         for name, array in arrays.items():
-            self.engine.writeTensor(name, array)
+            if name not in streamed:
+                self.engine.writeTensor(name, array)
+        for row in self.rows:
+            row.write(self.engine, arrays, self.batches.groups.replicas)
         if self.weights is not None:
             self.weights.written(arrays)
 
     def read(self) -> dict[str, torch.Tensor]:
         """The values that parameters and buffers have on the device, by name; of several replicas on the first."""
-        return {one.name: torch.from_numpy(of_first_replica(self.engine, one.name)) for one in self.state}
+        streamed = {name: array for row in self.rows for name, array in row.read(self.engine).items()}
+        return {
+            one.name: torch.from_numpy(streamed[one.name] if one.name in streamed else of_first_replica(self.engine, one.name))
+            for one in self.state
+        }
 
     def give(self, values: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> None:
         """Give the module's tensors these values of parameters and buffers."""

@@ -17,6 +17,7 @@ from pypoplar.errors import FileLoadError
 from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.executor.step_program import ModelOutput
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
+from pypoplar.poptorch.pipelines.streamed_weights import StreamedRow
 
 DTYPES = {np.dtype(kind).name: np.dtype(kind) for kind in "?bBhHiIlLqQefd"}
 
@@ -32,6 +33,7 @@ class ModelInterface:
     seeded: bool  # whether it draws random numbers
     functions: Mapping[str, Callable[..., None]] = field(factory=dict)  # of the host, by handle
     segments: tuple[SegmentOfCycle, ...] = ()  # of a pipeline's cycle, where stages work on different batches at the same time
+    rows: tuple[StreamedRow, ...] = ()  # where weights are that are in streaming memory between phases
 
     def results(self) -> list[ModelOutput]:
         """All that comes out."""
@@ -48,6 +50,7 @@ class ModelInterface:
             "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
             "seeded": self.seeded,
             "segments": [[one.name, one.offset] for one in self.segments],
+            "rows": [[one.handle, one.dtype, one.parameters] for one in self.rows],
         }
         return json.dumps(told)
 
@@ -64,7 +67,8 @@ class ModelInterface:
             if not changed.keys() <= joint.changed.keys():
                 raise ValueError(f"arguments that a call changes are {sorted(changed)}")
             segments = tuple(SegmentOfCycle(str(name), int(offset)) for name, offset in told["segments"])
-            return cls(inputs, outputs, changed, anchors, bool(told["seeded"]), segments=segments)
+            rows = tuple(_row(*form) for form in told["rows"])
+            return cls(inputs, outputs, changed, anchors, bool(told["seeded"]), segments=segments, rows=rows)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise FileLoadError(f"damaged: what goes in and comes out of the model is not there: {problem!r}") from problem
 
@@ -97,6 +101,10 @@ def _output(told: list[Any], node: Any) -> ModelOutput:
         case "plain" if not isinstance(node, fx.Node):
             return ModelOutput(name, shape, batches, known=node)
     raise ValueError(f"an output is {kind!r}")
+
+
+def _row(handle: str, dtype: str, parameters: list[tuple[str, list[int]]]) -> StreamedRow:
+    return StreamedRow(str(handle), DTYPES[dtype].name, tuple((str(name), tuple(map(int, shape))) for name, shape in parameters))
 
 
 def _memory(dtype: str, shape: list[int]) -> npt.NDArray[Any]:

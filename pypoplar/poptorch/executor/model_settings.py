@@ -16,12 +16,13 @@ from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
-from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
+from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy, PhasedExecution
 from pypoplar.poptorch.options.model_options import TARGETS
 from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.options.replica_groups import ReplicaGroups
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.poptorch.update.automatic_loss_scaling import LossScalingRule
+from pypoplar.poptorch.user_log import say_once
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
 from pypoplar.spelling import nearest_or_all
 
@@ -31,6 +32,7 @@ MEANS = {
     MeanReductionStrategy.PostAndLoss: GradientReduction.MEAN_AND_LOSS,
 }
 RECOMPUTED = (3, 4)  # PopART's RecomputationType Pipeline and RecomputeAll
+LEAST_STREAMED = 2  # elements, PopART's minElementsForOffChip
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
 
 
@@ -69,6 +71,7 @@ class ModelSettings:
     recomputes: bool = False  # stages of a pipeline what their gradients take
     loss_scaling: LossScalingRule | None = None  # by which it follows the gradients
     named_buffers: tuple[str, ...] = ()  # that a program says it writes
+    streamed: int | None = None  # elements from which on a weight of a phase is in streaming memory; None where all are on tiles
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -119,6 +122,7 @@ class ModelSettings:
             popart.get("autoRecomputation") in RECOMPUTED,
             _loss_scaling(popart) if training else None,
             tuple(popart.get("updatableNamedBuffers", ())),
+            _streamed(options),
         )
 
     def check_buffers(self, module: torch.nn.Module) -> None:
@@ -180,6 +184,26 @@ class ModelSettings:
             behaviour = FloatingPointBehaviour(inv=checks, div0=checks, oflo=checks, esr=self.stochastic_rounding, nanoo=checks)
             setFloatingPointBehaviour(graph, prog, behaviour)
         return prog
+
+
+def _streamed(options: Options) -> int | None:
+    """From how many elements on weights are in streaming memory between phases; None where all are on tiles."""
+    phased, place = isinstance(options.execution_strategy, PhasedExecution), _weight_place(options)
+    if not phased and not place.get("onChip", 1):
+        say_once(
+            "Options.TensorLocations.setWeightLocation: weights stay in the memory of tiles; they are in streaming memory with "
+            "poptorch.SerialPhasedExecution and ParallelPhasedExecution"
+        )
+    if not phased or place.get("onChip", 0):
+        return None
+    if options.Distributed.numProcesses > 1:
+        raise MissingFeature("phased execution: pypoplar does not have replicas that are spread over processes with it yet")
+    return int(place.get("minElementsForOffChip", LEAST_STREAMED))
+
+
+def _weight_place(options: Options) -> Mapping[str, int]:
+    locations = options.TensorLocations
+    return dict(locations.location_weight) if locations.exists("location_weight") else {}
 
 
 def _loss_scaling(popart: Mapping[str, Any]) -> LossScalingRule | None:

@@ -23,7 +23,7 @@ from pypoplar.poptorch.executor.tensor_names import UPDATED, named_tensors, tens
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.update.accumulation import PartOf
-from pypoplar.poptorch.update.parameter_step import TrainedParameter
+from pypoplar.poptorch.update.parameter_step import TrainedParameter, WeightHomes
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.types import FLOAT, HALF
 
@@ -38,7 +38,12 @@ class Update(Protocol):
         ...
 
     def build(
-        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+        self,
+        trained: SequenceOf[TrainedParameter],
+        batch: Sequence,
+        accumulated: int,
+        part_of: PartOf | None = None,
+        homes: WeightHomes | None = None,
     ) -> Sequence:
         """What comes behind so many batches; what each of them does, or parts of it, is extended by sums of gradients."""
         ...
@@ -130,14 +135,22 @@ class StepProgram:
     def _program(self, before: Sequence) -> Sequence:
         """The program but for what it sets; `before` brings a batch from the host."""
         lowered = self.lowered
-        batch = Sequence([before, self._next_seed(), lowered.program, self._buffer_updates()])
+        batch = Sequence([before, self._next_seed(), self._passes(), self._buffer_updates()])
         behind = Sequence() if self.update is None else self._updates(batch)
         if self.update is not None and self.settings.stochastic_rounding:
             behind = rounded_alike(lowered.graph, behind)
         return self._looped(batch, behind)
 
+    def _passes(self) -> Sequence:
+        """What the model computes for a batch, forward and backward."""
+        return self.lowered.program
+
     def _parts(self) -> PartOf | None:
         """Which part of a batch makes the gradient of a parameter; None where it is one."""
+        return None
+
+    def _homes(self) -> WeightHomes | None:
+        """Where weights are between updates; None where all are on tiles."""
         return None
 
     def _input_copies(self) -> Sequence:
@@ -190,7 +203,7 @@ class StepProgram:
             TrainedParameter(name, lowered.tensor(known[name]), lowered.tensor(node))
             for name, node in lowered.joint.gradients.items()
         ]
-        return self.update.build(trained, batch, self.settings.batches.accumulated, self._parts())
+        return self.update.build(trained, batch, self.settings.batches.accumulated, self._parts(), self._homes())
 
     def _looped(self, batch: Sequence, behind: Sequence) -> Sequence:
         """The loops of a call; results are copied where their output mode says."""

@@ -44,10 +44,10 @@ def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:
     if node.target in EMPTY:
         return _unwritten(node.meta["val"])
     operands = [value(before) for before in node.all_input_nodes] if node.target not in OF_SHAPE else []
-    first = _computed(node, value, lambda constant: constant.array)
+    first = _computed(node, value, lambda constant: constant.computed)
     if all(not isinstance(one, Constant) or one.other is None for one in operands):
-        return pytree.tree_map(lambda one: Constant(narrowed(one)) if isinstance(one, torch.Tensor) else one, first)
-    second = _computed(node, value, lambda constant: constant.array if constant.other is None else constant.other)
+        return pytree.tree_map(lambda one: Constant(_as_computed(one)) if isinstance(one, torch.Tensor) else one, first)
+    second = _computed(node, value, lambda constant: constant.computed if constant.other is None else constant.other)
     return pytree.tree_map(_of_both, first, second)
 
 
@@ -77,16 +77,26 @@ def _of_both(first: Any, second: Any) -> Any:
     if not isinstance(first, torch.Tensor):
         return first
     if torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)) and torch.equal(first != first, second != second):
-        return Constant(narrowed(first))
+        return Constant(_as_computed(first))
     cut = [one.to(torch.int32) if one.dtype is torch.int64 else one for one in (first, second)]
     return Constant(*(narrowed(one) for one in cut))
+
+
+def _as_computed(value: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A constant's elements as they are on the IPU; integers that do not fit as they are."""
+    array = value.contiguous().numpy(force=True)
+    return array if array.dtype == np.int64 and not _fits(array) else narrowed(value)
+
+
+def _fits(array: np.ndarray[Any, Any]) -> bool:
+    return not array.size or bool(array.min() >= -(2**31) and array.max() < 2**31)
 
 
 def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:
     """A constant's elements as they are on the IPU: 64-bit integers with 32 bits, double as float."""
     array = value.contiguous().numpy(force=True)
     if array.dtype == np.int64:
-        if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+        if not _fits(array):
             raise TensorIOStateError(
                 f"integers are 32 bits wide on the IPU; a constant has values from {array.min()} to {array.max()}"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
@@ -9,31 +10,37 @@ from torch import fx
 
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.capture import JointGraph, Pass
+from pypoplar.poptorch.options.execution_strategies import BlockPlace
 
 
 def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
-    """The IPU of each operation: its block's; without a block that of the operation before. Gradients are with their operations.
+    """The IPU of each operation."""
+    return by_block(joint, lambda place: place.ipu)
+
+
+def by_block(joint: JointGraph, number: Callable[[BlockPlace], int]) -> dict[fx.Node, int]:
+    """A number of each operation's block; without a block that of the operation before. Gradients are with their operations.
 
     What capture hands out, results and buffers, is where it is made.
     """
     calls = [node for node in joint.graph.nodes if node.op == "call_function"]
     places = [node.meta["origin"].place for node in calls if node.meta.get("origin") is not None]
-    now = next((place.ipu for place in places if place is not None), 0)
+    now = next((number(place) for place in places if place is not None), 0)
     known: dict[int, int] = {}  # by origin, which operations share with their gradients
-    ipus: dict[fx.Node, int] = {}
+    numbers: dict[fx.Node, int] = {}
     for node in calls:
         origin = node.meta.get("origin")
-        if handed_out(node) and (made := ipus.get(node.all_input_nodes[0])) is not None:
-            ipus[node] = made
+        if handed_out(node) and (made := numbers.get(node.all_input_nodes[0])) is not None:
+            numbers[node] = made
             continue
         if origin is not None and origin.place is not None:
-            now = origin.place.ipu
+            now = number(origin.place)
         elif origin is not None and id(origin) in known:
             now = known[id(origin)]
         if origin is not None:
             known.setdefault(id(origin), now)
-        ipus[node] = now
-    return ipus
+        numbers[node] = now
+    return numbers
 
 
 def handed_out(node: fx.Node) -> bool:

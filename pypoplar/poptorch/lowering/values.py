@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
+from pypoplar.errors import TensorIOStateError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Expr
 from pypoplar.types import ElementType
@@ -20,10 +22,19 @@ class Constant:
     """A value that is known when the graph is built.
 
     Where some elements come from memory that nothing has written, as `torch.empty` gives it, `other` is what they might be as well.
+    Integers of more than 32 bits are as PyTorch `computed` them: other constants are made of them, and they have no `array`.
     """
 
-    array: npt.NDArray[np.generic]
+    computed: npt.NDArray[Any]
     other: npt.NDArray[np.generic] | None = None
+
+    @property
+    def array(self) -> npt.NDArray[np.generic]:
+        """The elements as they are on the IPU; `TensorIOStateError` where they are none."""
+        if self.computed.dtype == np.int64:
+            least, most = self.computed.min(), self.computed.max()
+            raise TensorIOStateError(f"integers are 32 bits wide on the IPU; a constant has values from {least} to {most}")
+        return self.computed
 
     @property
     def number(self) -> bool | int | float | None:

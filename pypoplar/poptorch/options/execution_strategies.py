@@ -78,11 +78,12 @@ class Stage:
 
 @frozen
 class BlockPlace:
-    """Where a block of a model runs: the number of its stage, that of its IPU, and the block's name."""
+    """Where a block of a model runs: the number of its stage, that of its IPU, and the block's name; the number of its phase."""
 
     stage: int
     ipu: int
     block: BlockId
+    phase: int = 0
 
 
 class ExecutionStrategy:
@@ -90,6 +91,8 @@ class ExecutionStrategy:
 
     overlaps: ClassVar[bool] = False
     """Whether stages work on different micro-batches at the same time."""
+    one_ipu: ClassVar[bool] = True
+    """Whether a block that begins several times is on the same IPU each time."""
 
     def __init__(self, stages: Sequence[Stage], auto_stage: AutoStage = AutoStage.SameAsIpu) -> None:
         self.stages = tuple(stages)
@@ -114,6 +117,17 @@ class ExecutionStrategy:
     def places(self) -> StagePlaces:
         """What places a model's blocks as they begin, one after the other."""
         return StagePlaces(self)
+
+    def phase_of(self, stage: int) -> int:
+        """The phase of the stage of a number."""
+        return 0
+
+    def ipu_of(self, stage: int) -> int:
+        """The IPU of the stage of a number, where neither it nor its block says one."""
+        return stage
+
+    def check_place(self, stage: int, ipu: int, block: BlockId) -> None:
+        """`InvalidOption` if a block of a stage cannot be on an IPU."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(self) == vars(other)
@@ -143,7 +157,7 @@ class StagePlaces:
         if not block:
             block, self._unnamed = str(self._unnamed), self._unnamed + 1
         before = self._ipus.get(block)
-        if None not in (before, ipu_id) and before != ipu_id:
+        if self._strategy.one_ipu and None not in (before, ipu_id) and before != ipu_id:
             raise InvalidOption(
                 f"the block {block!r} begins on IPU {ipu_id}, and began on IPU {before}: blocks of one user_id are one block"
             )
@@ -154,7 +168,9 @@ class StagePlaces:
             ipu_id = chosen if chosen is not None else ipu_id
         else:
             number = self._automatic(block, ipu_id)
-        return BlockPlace(number, number if ipu_id is None else ipu_id, block)
+        ipu = self._strategy.ipu_of(number) if ipu_id is None else ipu_id
+        self._strategy.check_place(number, ipu, block)
+        return BlockPlace(number, ipu, block, self._strategy.phase_of(number))
 
     def tell_unused(self) -> None:
         """Say once which blocks of the strategy have not begun."""
@@ -241,7 +257,7 @@ class ShardedExecution(PipelinedExecution):
 
 @public
 class Phase:
-    """Stages that run at the same time in phased execution, which pypoplar does not have.
+    """Stages of phased execution that run before the next phase begins.
 
     Parameters
     ----------
@@ -304,7 +320,13 @@ class Phase:
 
 
 class PhasedExecution(ExecutionStrategy):
-    """What both kinds of phased execution are. They can be made, and `Options.setExecutionStrategy` refuses them."""
+    """What both kinds of phased execution are.
+
+    Weights of a phase are on tiles while it runs, and while they are updated; else they are in streaming memory, from which the
+    phase brings them, and to which updates take them.
+    """
+
+    one_ipu: ClassVar[bool] = False
 
     def __init__(self, *phases: Phase | list[Stage] | list[BlockId] | list[Phase]) -> None:
         self._phases: list[Phase] = []
@@ -318,7 +340,26 @@ class PhasedExecution(ExecutionStrategy):
             raise InvalidOption(f"{type(self).__name__} takes the phases, of which there is at least one")
         self._liveness = Liveness.AlwaysLive
         self._separate_backward_phase = False
+        self._places = [(phase, index) for phase, one in enumerate(self._phases) for index in range(len(one.stages))]
         super().__init__([stage for phase in self._phases for stage in phase.stages])
+
+    @property
+    def separates_backward(self) -> bool:
+        """Whether the pass backward begins with a phase of its own."""
+        return self._separate_backward_phase or self._liveness is not Liveness.AlwaysLive
+
+    def phase_of(self, stage: int) -> int:
+        """The phase of the stage of a number."""
+        return self._places[stage][0]
+
+    def ipu_of(self, stage: int) -> int:
+        """The IPU of the stage of a number, where neither it nor its block says one: the stage's number within its phase."""
+        return self._places[stage][1]
+
+    def __repr__(self) -> str:
+        told = (self._liveness.name, *(["a separate backward phase"] if self._separate_backward_phase else []))
+        phases = (f"Phase({', '.join(map(repr, phase.stages))})" for phase in self._phases)
+        return f"{type(self).__name__}({', '.join(phases)}; {', '.join(told)})"
 
     def phase(self, phase: int) -> Phase:
         """The phase of this number."""
@@ -327,14 +368,14 @@ class PhasedExecution(ExecutionStrategy):
         return self._phases[phase]
 
     def useSeparateBackwardPhase(self, use: bool = True) -> Self:
-        """Let the last phase forward and the first one backward be two."""
+        """Let the last phase forward and the first one backward be two, each of which brings its weights."""
         self._separate_backward_phase = checks.flag(f"{type(self).__name__}.useSeparateBackwardPhase", use)
         return self
 
 
 @public
 class ParallelPhasedExecution(PhasedExecution):
-    """Phases on two groups of IPUs in turn. It can be made, and `Options.setExecutionStrategy` refuses it.
+    """Phases on two groups of IPUs in turn, even ones on IPUs of even numbers. Here a phase begins when the one before has ended.
 
     Parameters
     ----------
@@ -347,8 +388,22 @@ class ParallelPhasedExecution(PhasedExecution):
         For no phase, and for a block in more than one stage.
     """
 
+    def ipu_of(self, stage: int) -> int:
+        """The IPU of the stage of a number, where neither it nor its block says one: even or odd as its phase."""
+        phase, index = self._places[stage]
+        return 2 * index + phase % 2
+
+    def check_place(self, stage: int, ipu: int, block: BlockId) -> None:
+        """`InvalidOption` if a block of a stage cannot be on an IPU."""
+        phase = self.phase_of(stage)
+        if phase % 2 != ipu % 2:
+            raise InvalidOption(
+                "When phases are executed in parallel: even phases must run on even IPUs and odd phases on odd IPUs. The block "
+                f"{block!r} of phase {phase} is on IPU {ipu}"
+            )
+
     def sendTensorsOffChipAfterFwd(self, off_chip: bool = True) -> Self:
-        """Keep tensors off the chip between the passes forward and backward.
+        """Keep tensors off the chip between the passes forward and backward. Here activations stay on tiles, and are told to.
 
         Parameters
         ----------
@@ -361,13 +416,14 @@ class ParallelPhasedExecution(PhasedExecution):
             For what is no bool.
         """
         off = checks.flag("ParallelPhasedExecution.sendTensorsOffChipAfterFwd", off_chip)
+        _tell_activations("ParallelPhasedExecution.sendTensorsOffChipAfterFwd", off)
         self._liveness = Liveness.OffChipAfterFwd if off else Liveness.AlwaysLive
         return self
 
 
 @public
 class SerialPhasedExecution(PhasedExecution):
-    """Phases on one group of IPUs, one after the other. It can be made, and `Options.setExecutionStrategy` refuses it.
+    """Phases on one group of IPUs, one after the other.
 
     Parameters
     ----------
@@ -381,7 +437,7 @@ class SerialPhasedExecution(PhasedExecution):
     """
 
     def setTensorsLiveness(self, liveness: Liveness) -> Self:
-        """Say where tensors are between the phases.
+        """Say where tensors are between the phases. Here activations stay on tiles, and are told to.
 
         Parameters
         ----------
@@ -394,4 +450,10 @@ class SerialPhasedExecution(PhasedExecution):
             For what is no `Liveness`.
         """
         self._liveness = checks.member("SerialPhasedExecution.setTensorsLiveness", liveness, Liveness)
+        _tell_activations("SerialPhasedExecution.setTensorsLiveness", self._liveness is not Liveness.AlwaysLive)
         return self
+
+
+def _tell_activations(call: str, off_chip: bool) -> None:
+    if off_chip:
+        say_once(f"{call}: activations stay in the memory of tiles, since pypoplar has weights alone in streaming memory")

@@ -16,7 +16,7 @@ from pypoplar.poptorch.enums import CommGroupType, ConnectionType, OutputMode, S
 from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.poptorch.options.config_file import apply_call, read_calls
 from pypoplar.poptorch.options.distributed_options import DistributedOptions, JitOptions
-from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy, PhasedExecution, PipelinedExecution
+from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy, PipelinedExecution
 from pypoplar.poptorch.options.option_values import OptionValues
 from pypoplar.poptorch.options.popart_options import PopartOptions
 from pypoplar.poptorch.options.precision_options import PrecisionOptions
@@ -222,22 +222,18 @@ class Options(OptionValues):
         Parameters
         ----------
         strategy:
-            A `PipelinedExecution` or `ShardedExecution`.
+            A `PipelinedExecution`, `ShardedExecution`, `SerialPhasedExecution` or `ParallelPhasedExecution`.
 
         Raises
         ------
-        MissingFeature
-            For phased execution.
+        PoplarTypeError
+            For what is none.
         """
         self.checkIsFrozen()
         if not isinstance(strategy, ExecutionStrategy):
             raise PoplarTypeError(
-                f"Options.setExecutionStrategy takes a poptorch.PipelinedExecution or poptorch.ShardedExecution, got {strategy!r}"
-            )
-        if isinstance(strategy, PhasedExecution):
-            raise MissingFeature(
-                f"Options.setExecutionStrategy: pypoplar does not have phased execution yet, got {type(strategy).__name__}; "
-                "PipelinedExecution and ShardedExecution are there"
+                "Options.setExecutionStrategy takes a strategy such as poptorch.PipelinedExecution() or "
+                f"poptorch.ShardedExecution(), got {strategy!r}"
             )
         self._execution_strategy = strategy
         return self

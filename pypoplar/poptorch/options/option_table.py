@@ -49,7 +49,7 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     ),
     OptionRow("outputMode", DOES, "which results of a run's batches are returned: see OutputMode", "output_mode"),
     OptionRow("randomSeed", DOES, "the seed of PyTorch's generator and of the device's", "random_seed"),
-    OptionRow("setExecutionStrategy", DOES, "which blocks form a stage, and whether stages overlap; phased execution is refused"),
+    OptionRow("setExecutionStrategy", DOES, "which blocks form a stage or phase, and whether stages overlap"),
     OptionRow(
         "setAvailableMemoryProportion",
         DOES,
@@ -120,7 +120,12 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     ),
     OptionRow("TensorLocations.numIOTiles", NOTHING, "all tiles compute", "numIOTiles"),
     OptionRow("TensorLocations.setActivationLocation", NOTHING, "all tensors are in tiles' memory", "location_activation"),
-    OptionRow("TensorLocations.setWeightLocation", NOTHING, "all tensors are in tiles' memory", "location_weight"),
+    OptionRow(
+        "TensorLocations.setWeightLocation",
+        DOES,
+        "with phased execution, which weights are in streaming memory between phases; else all are in tiles' memory",
+        "location_weight",
+    ),
     OptionRow("TensorLocations.setOptimizerLocation", NOTHING, "all tensors are in tiles' memory", "location_optimizer"),
     OptionRow("TensorLocations.setAccumulatorLocation", NOTHING, "all tensors are in tiles' memory", "location_accumulator"),
     OptionRow(

@@ -1,4 +1,4 @@
-"""``Options.TensorLocations``: which memory tensors are in; here all are in that of tiles."""
+"""``Options.TensorLocations``: which memory tensors are in; here all but weights of phases are in that of tiles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.poptorch.options.option_values import OptionValues
 from pypoplar.tracebacks import public
 
+OF_PHASES = ("onChip", "minElementsForOffChip")  # what phased execution reads of the location of weights
+
 
 @public
 class TensorLocationSettings(OptionValues):
-    """Where tensors of a kind are, for the methods of `Options.TensorLocations`. All of this is checked and changes nothing.
+    """Where tensors of a kind are, for the methods of `Options.TensorLocations`. All of this is checked.
+
+    For weights of a model in phases `useOnChipStorage` and `minElementsForOffChip` do what they say; all else changes nothing.
 
     Parameters
     ----------
@@ -161,19 +165,19 @@ class TensorLocationOptions(OptionValues):
         return self._keep(location_activation=self._location("setActivationLocation", location))
 
     def setWeightLocation(self, location: TensorLocationSettings) -> Self:
-        """Say where weights are; here they are in the memory of tiles.
+        """Say where weights of a model in phases are between these, and from how many elements on; else they are on tiles.
 
         Parameters
         ----------
         location:
-            The place.
+            The place. Without one weights of two elements and more are in streaming memory.
 
         Raises
         ------
         PoplarTypeError
             For what is no `TensorLocationSettings`.
         """
-        return self._keep(location_weight=self._location("setWeightLocation", location))
+        return self._keep(location_weight=self._location("setWeightLocation", location, OF_PHASES))
 
     def setOptimizerLocation(self, location: TensorLocationSettings) -> Self:
         """Say where the states of optimisers are; here they are in the memory of tiles.
@@ -205,9 +209,10 @@ class TensorLocationOptions(OptionValues):
         """
         return self._keep(location_accumulator=self._location("setAccumulatorLocation", location))
 
-    def _location(self, method: str, location: object) -> dict[str, int]:
+    def _location(self, method: str, location: object, known: tuple[str, ...] = ()) -> dict[str, int]:
         if not isinstance(location, TensorLocationSettings):
             raise PoplarTypeError(f"{self._option(method)} takes poptorch.TensorLocationSettings, got {location!r}")
         values = location.toDict()
-        self._tell(method, {**values, "onChip": values.get("onChip", True)} != {"onChip": True})
+        without = {name: value for name, value in values.items() if name not in known and (name, value) != ("onChip", True)}
+        self._tell(method, bool(without))
         return {name: int(value) for name, value in values.items()}

@@ -41,7 +41,7 @@ from pypoplar.poptorch.update.gradient_descent import (
 from pypoplar.poptorch.update.group_settings import FLAGS, NUMBERS, GroupSettings
 from pypoplar.poptorch.update.host_optimizer import TYPES, DeviceState, HostOptimizer, StepCount
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
-from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind, TrainedParameter
+from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind, TrainedParameter, WeightHomes
 from pypoplar.poptorch.update.replica_sums import add_across_replicas, share_velocity
 from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
@@ -113,18 +113,24 @@ class DeviceOptimizer:
         return self.settings[0].number("loss_scaling")
 
     def build(
-        self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int, part_of: PartOf | None = None
+        self,
+        trained: SequenceOf[TrainedParameter],
+        batch: Sequence,
+        accumulated: int,
+        part_of: PartOf | None = None,
+        homes: WeightHomes | None = None,
     ) -> Sequence:
         """Extend what each batch does by sums of gradients; the result comes behind so many batches.
 
-        `part_of` says of parameters by name which part of the batch is extended, where it has several.
+        `part_of` says of parameters by name which part of the batch is extended, where it has several; `homes` where weights are
+        that are not on tiles between updates.
         """
         combined = [settings.compiled.kind == "SGD" and is_combined(settings.compiled, accumulated) for settings in self.settings]
         reduction = GradientReduction.MEAN if any(combined) and self.reduction is GradientReduction.RUNNING_MEAN else self.reduction
         sums = Accumulation(self.graph, accumulated, reduction, batch, part_of)
         steps = [
             self._combined_step(group, parameters, sums) if combined[group] else self._step(group, parameters, sums)
-            for group, parameters in self._alike(trained)
+            for group, parameters in self._alike(trained, homes)
         ]
         before, behind = Sequence(), Sequence()
         apart = [step for step in steps if not combined[step.settings.compiled.group]]
@@ -132,7 +138,12 @@ class DeviceOptimizer:
         add_across_replicas(self.graph, apart, velocities, sums, before)
         self._clip(apart, before)
         for step in steps:
+            home = "" if homes is None else homes.home(step.parameters[0].name)
+            if homes is not None and home:
+                behind.add(homes.brought(home))
             (descend_combined if combined[step.settings.compiled.group] else STEPS[self.kind])(step, behind)
+            if homes is not None and home:
+                behind.add(homes.taken(home))
         for scalars in self.scalars:
             scalars.add_to(before)
             self._share_count(scalars, steps)
@@ -151,13 +162,14 @@ class DeviceOptimizer:
             return {}
         return {FINAL: self.automatic.final, FACTOR: self.automatic.factor}
 
-    def _alike(self, trained: SequenceOf[TrainedParameter]) -> list[tuple[int, list[TrainedParameter]]]:
-        """Parameters that are updated together: those of one group and type."""
-        together: dict[tuple[int, ElementType], list[TrainedParameter]] = {}
+    def _alike(self, trained: SequenceOf[TrainedParameter], homes: WeightHomes | None) -> list[tuple[int, list[TrainedParameter]]]:
+        """Parameters that are updated together: those of one group, type and home."""
+        together: dict[tuple[int, ElementType, str], list[TrainedParameter]] = {}
         for one in trained:
             if one.name in self.host.groups and one.weight.numElements():
-                together.setdefault((self.host.groups[one.name], one.weight.elementType()), []).append(one)
-        return [(group, parameters) for (group, _), parameters in together.items()]
+                home = "" if homes is None else homes.home(one.name)
+                together.setdefault((self.host.groups[one.name], one.weight.elementType(), home), []).append(one)
+        return [(group, parameters) for (group, *_), parameters in together.items()]
 
     def _step(self, group: int, parameters: list[TrainedParameter], sums: Accumulation) -> ParameterStep:
         compiled = self.settings[group].compiled

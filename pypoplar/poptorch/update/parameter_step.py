@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
@@ -32,6 +32,22 @@ class TrainedParameter:
     name: str
     weight: Tensor
     gradient: Tensor
+
+
+class WeightHomes(Protocol):
+    """Where weights are that are not on tiles between updates, by handles; an empty one is that of weights on tiles."""
+
+    def home(self, parameter: str) -> str:
+        """The handle of a parameter's home."""
+        ...
+
+    def brought(self, handle: str) -> Sequence:
+        """What brings the weights of a home to tiles."""
+        ...
+
+    def taken(self, handle: str) -> Sequence:
+        """What takes them back."""
+        ...
 
 
 @define(eq=False)
