@@ -222,6 +222,100 @@ def test_stages_that_are_computed_again_give_the_same_from_smaller_stashes(stage
     assert stashed_bytes(recomputing) <= stashed_bytes(keeping) / 2
 
 
+class Sections(nn.Module):
+    """Equal layers, of which each second one's result is kept where the others are computed again, and one on another IPU."""
+
+    def __init__(self, marked):
+        super().__init__()
+        torch.manual_seed(0)
+        self.marked = marked
+        self.stages = nn.ModuleList(nn.ModuleList(self.layer() for _ in range(count)) for count in (4, 1))
+
+    def layer(self):
+        return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.Tanh())
+
+    def forward(self, x, labels):
+        for number, layers in enumerate(self.stages):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                for place, layer in enumerate(layers):
+                    x = layer(x)
+                    if place % 2 and self.marked:
+                        x = poptorch.recomputationCheckpoint(x)
+                if number == 1:
+                    return x, nn.functional.cross_entropy(x, labels)
+
+
+def test_what_a_model_marks_is_kept_and_what_lies_between_is_computed_again_when_it_is_needed():
+    kept, keeping = run(poptorch.PipelinedExecution, Sections(True), 3, training=True, calls=1)
+    again, recomputing = run(poptorch.PipelinedExecution, Sections(True), 3, training=True, calls=1, set_options=recomputed)
+    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    stash = 3 * ROWS * WIDTH * 4  # of a tensor in FLOAT
+    assert stashed_bytes(recomputing) == 3 * stash < stashed_bytes(keeping)  # the input and the results of two layers
+    names = [step.name for step in recomputing.getReport().execution.steps]
+    again = [place for place, name in enumerate(names) if name.startswith("stages/0/0/0/forward") and "matMul" in name][-1]
+    assert any(name.startswith("stages/0/3/") and "/backward" in name for name in names[:again])
+
+
+@pytest.mark.slow
+def test_without_marks_a_stage_keeps_its_inputs_alone_and_gives_the_same():
+    (marked, marking), (plain, without) = (
+        run(poptorch.PipelinedExecution, Sections(one), 3, training=True, set_options=recomputed) for one in (True, False)
+    )
+    assert all(torch.equal(one, other) for one, other in zip(marked, plain, strict=True))
+    assert stashed_bytes(marking) == 3 * stashed_bytes(without)
+    assert_alike(lambda: Sections(True), 3, training=True, set_options=recomputed)
+
+
+TOKENS, WORDS = 3, 6
+
+
+class Bert(nn.Module):
+    """A small BERT: embeddings, two layers with dropout on an IPU each, and a head with the weight of the embeddings."""
+
+    def __init__(self, ipus, head, dropout):
+        super().__init__()
+        torch.manual_seed(0)
+        self.ipus, self.head = ipus, head
+        self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(TOKENS, WIDTH)
+        self.first = nn.LayerNorm(WIDTH)
+        make = nn.TransformerEncoderLayer
+        self.layers = nn.ModuleList(make(WIDTH, 2, 2 * WIDTH, dropout, "gelu", batch_first=True) for _ in range(2))
+
+    def forward(self, words, labels):
+        with poptorch.Block("embeddings", ipu_id=0):
+            x = self.first(self.words(words) + self.places(torch.arange(TOKENS)))
+            x = self.layers[0](x)
+        with poptorch.Block("layer", ipu_id=1 % self.ipus):
+            x = self.layers[1](x)
+        with poptorch.Block("head", ipu_id=self.head % self.ipus):
+            scores = x @ self.words.weight.T
+            return scores, nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("head", "set_options", "dropout"), [(0, None, 0.0), (1, recomputed, 0.0), (0, recomputed, 0.1)], ids=["kept", "again", "drawn"]
+)
+def test_a_small_bert_in_a_pipeline_is_that_of_one_ipu_or_with_random_numbers_that_of_stages_in_turn(head, set_options, dropout):
+    """What is drawn depends on where tensors lie, which is elsewhere on one IPU."""
+    results = []
+    for ipus, strategy in ((2 if dropout else 1, poptorch.ShardedExecution), (2, poptorch.PipelinedExecution)):
+        options, module = poptorch.Options().setExecutionStrategy(strategy()), Bert(ipus, head, dropout)
+        options.Training.gradientAccumulation(6)
+        options.outputMode(poptorch.OutputMode.All).randomSeed(7)
+        if set_options is not None:
+            set_options(options)
+        model = poptorch.trainingModel(module, options, poptorch.optim.AdamW(module.parameters(), lr=0.01))
+        generator = torch.Generator().manual_seed(3)
+        got = []
+        for _ in range(2):
+            words, labels = (torch.randint(WORDS, (6 * ROWS, TOKENS), generator=generator) for _ in range(2))
+            got += model(words, labels)
+        model.copyWeightsToHost()
+        results.append([*got, *module.state_dict().values()])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+
+
 def test_a_tile_has_a_stash_in_one_piece():
     graph = Graph(make_device(1).getTarget())
     whole = graph.addVariable(FLOAT, [2, 3], "whole")
@@ -380,6 +474,53 @@ def test_a_pipeline_takes_as_long_as_its_slowest_stage():
     models = assert_alike(lambda: Equal([1, 4]), batches, training=False, calls=1, set_options=synthetic)
     (_, piped, own), _ = map(cycles_without_crossing, models)
     assert piped == pytest.approx(own[1] + own[0] / batches, rel=0.01)
+
+
+class EqualTraining(nn.Module):
+    """As many layers on each IPU, whose gradients are equal, too: each stage begins with a parameter."""
+
+    def __init__(self, stages, width, layers):
+        super().__init__()
+        torch.manual_seed(0)
+        self.shifts = nn.ParameterList(nn.Parameter(torch.zeros(width)) for _ in range(stages))
+        self.layers = nn.ModuleList(nn.ModuleList(nn.Linear(width, width) for _ in range(layers)) for _ in range(stages))
+
+    def forward(self, x):
+        for number, (shift, layers) in enumerate(zip(self.shifts, self.layers, strict=True)):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                x = x + shift
+                for layer in layers:
+                    x = torch.tanh(layer(x))
+                if number == len(self.shifts) - 1:
+                    return poptorch.identity_loss(x, "sum")
+
+
+def own_cycles(model, stages, leave_out):
+    """What each IPU does by itself in a call, beside steps that a part of a name leaves out, and in which something crosses."""
+    steps = [step for step in model.getReport().execution.steps if not step.global_exchange_cycles]
+    return [
+        sum(s.cycles_by_ipu[:-1, ipu].sum() for s in steps if not any(one in s.name for one in leave_out)) for ipu in range(stages)
+    ]
+
+
+@pytest.mark.slow
+def test_equal_stages_that_train_take_as_many_turns_and_stashes_are_all_that_a_stage_does_more(monkeypatch):
+    stages, batches, width = 4, 8, 64
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 16)
+    models = []
+    for strategy in (poptorch.PipelinedExecution, poptorch.ShardedExecution):
+        options, module = poptorch.Options().setExecutionStrategy(strategy()), EqualTraining(stages, width, 4)
+        options.enableSyntheticData(True).outputMode(poptorch.OutputMode.Final).Training.gradientAccumulation(batches)
+        model = poptorch.trainingModel(module, options, torch.optim.SGD(module.parameters(), lr=0.1))
+        model(torch.randn(batches * 16, width))
+        models.append(model)
+    once = ["/update/AddTo", "accumulate/zero"]  # an update is there once, whatever the number of micro-batches
+    piped, turned = (own_cycles(model, stages, [*once, "stash"]) for model in models)
+    assert piped == pytest.approx(turned, rel=0.01)
+    own = own_cycles(models[0], stages, once)
+    _, total, _ = cycles_without_crossing(models[0])
+    update = own_cycles(models[0], stages, [])[0] - own[0]
+    assert total - update == pytest.approx(max(own) * (batches + stages - 1) / batches, rel=0.01)
 
 
 # What cannot be

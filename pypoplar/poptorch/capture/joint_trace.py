@@ -89,6 +89,7 @@ def trace_joint(
     for node in list(graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:  # holds, for these shapes and types
             graph.erase_node(node)
+    _leave_out_statistics(graph)
     graph.eliminate_dead_code()
     ((outputs, gradients),) = next(node for node in reversed(graph.nodes) if node.op == "output").args
     return graph, list(outputs), dict(zip(trained, gradients, strict=loss is not None))
@@ -100,3 +101,10 @@ def _marked(traced: fx.GraphModule) -> fx.GraphModule:
         node.meta.setdefault("origin", None)
         node.meta.setdefault("pass", Pass.FORWARD)
     return traced
+
+
+def _leave_out_statistics(graph: fx.Graph) -> None:
+    """Let gradients of norms that train not take running statistics, which they do not need and the forward pass changes."""
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7] is True:
+            node.args = (*node.args[:3], None, None, *node.args[5:])

@@ -56,6 +56,13 @@ class Operand:
         return self._context._walk.value(self._node)
 
     @property
+    def value_here(self) -> Any:
+        """The same; a tensor, or what waits, is on the operation's IPU."""
+        walk, value = self._context._walk, self.value
+        elsewhere = walk.ipus.get(self._node, self._context.ipu) != self._context.ipu
+        return self.placed() if elsewhere and isinstance(value, Tensor | Pending) else value
+
+    @property
     def constant(self) -> Constant | None:
         """Its elements, if they are known when the graph is built."""
         return self.value if isinstance(self.value, Constant) else None

@@ -28,7 +28,14 @@ SAME = (
 
 @lowers(*SAME)
 def same(ctx: EntryContext, source: Operand, *hint: Any, **layout: Any) -> Any:
-    return source.value
+    return source.value_here
+
+
+@lowers(torch.ops.poptorch.recomputation_checkpoint.default)
+def checkpoint(ctx: EntryContext, source: Operand) -> Any:
+    if source.pending is not None and ctx.training:  # what is kept is there, for all that take it
+        return source.placed()
+    return source.value_here
 
 
 @lowers(aten.view.default, aten._unsafe_view.default, aten.reshape.default)

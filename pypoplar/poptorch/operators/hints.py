@@ -10,7 +10,6 @@ from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.poptorch.operators.captured_forms import isRunningOnIpu
 from pypoplar.poptorch.operators.node_marks import mark_nodes, mark_of
 from pypoplar.poptorch.operators.tensor_arguments import check_tensor
-from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public
 
 SCOPE = "poptorch_scope"  # of nodes, by `mark_nodes`
@@ -65,9 +64,25 @@ def set_available_memory(tensor: torch.Tensor, available_memory_proportion: floa
     return _set_available_memory(tensor, float(given))
 
 
+@torch.library.custom_op("poptorch::recomputation_checkpoint", mutates_args=())
+def _recomputation_checkpoint(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@_recomputation_checkpoint.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+_recomputation_checkpoint.register_autograd(lambda ctx, gradient: gradient.clone())
+
+
 @public
 def recomputationCheckpoint(*tensors: Any) -> Any:
-    """The tensors. It is accepted, told once, and changes nothing: a stage that is computed again is so from its inputs.
+    """The tensors; where a stage of a pipeline is computed again for its gradients, they are kept instead.
+
+    Beside the inputs of a stage its stash has these tensors, and what lies between two of them is computed again just before the
+    gradients that take it. Without recomputation, see PopART's option ``autoRecomputation``, and in the last stage nothing changes.
 
     Parameters
     ----------
@@ -77,7 +92,7 @@ def recomputationCheckpoint(*tensors: Any) -> Any:
     Returns
     -------
     Any
-        As they were given: one tensor, or several.
+        The same values as they were given, one tensor or several, which have to be used in their place.
 
     Raises
     ------
@@ -87,8 +102,10 @@ def recomputationCheckpoint(*tensors: Any) -> Any:
     several = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     for number, one in enumerate(several):
         check_tensor("recomputationCheckpoint", f"tensor {number}", one)
-    say_once("poptorch.recomputationCheckpoint changes nothing: what is computed again is so from the inputs of its stage")
-    return several[0] if several is tensors and len(several) == 1 else several
+    marked = [_recomputation_checkpoint(one) for one in several]
+    if several is tensors and len(marked) == 1:
+        return marked[0]
+    return type(several)(marked) if type(several) in (list, tuple) else marked
 
 
 _scopes: list[str] = []

@@ -16,6 +16,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import Pass
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
+from pypoplar.poptorch.pipelines.kept_within import parts_again
 from pypoplar.poptorch.pipelines.recomputation import steps_again
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
 from pypoplar.program import Copy, Sequence
@@ -80,11 +81,12 @@ def cycle_parts(
     written: Iterable[Tensor],
     *,
     recomputes: bool = False,
+    checkpoints: frozenset[int] = frozenset(),
 ) -> CycleParts:
     """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap.
 
     `written` is what the host gives values between calls. If it `recomputes`, all stages but the last make again what their
-    gradients take.
+    gradients take, from their inputs and `checkpoints`, variables by number.
     """
     initial = _initial(graph, written)
     ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
@@ -98,7 +100,7 @@ def cycle_parts(
                 own.programs.append(step)
         segments.append(own)
     if recomputes:
-        _recompute(graph, segments, initial)
+        _recompute(graph, segments, initial, checkpoints)
     hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
     sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
     units = [*arrivals, *hosts, *segments, *sent]
@@ -125,14 +127,18 @@ def _initial(graph: Graph, written: Iterable[Tensor]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int]) -> None:
-    """Let segments backward begin with what their stages compute again; the last stage's follow at once, and need not."""
+def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int], checkpoints: frozenset[int]) -> None:
+    """Let segments backward compute again what they take; the last stage's follow at once, and need not.
+
+    Without checkpoints all of it comes first, which is all that gradients of a chain of layers need.
+    """
     found = {(one.segment.stage, one.segment.direction): one for one in segments if one.segment is not None}
     last = max(stage for stage, _ in found)
     for (stage, direction), unit in found.items():
         if direction is Pass.BACKWARD and stage < last:
-            forward = found[stage, Pass.FORWARD]
-            unit.programs = [*steps_again(graph, forward.programs, unit.programs, initial), *unit.programs]
+            forward, backward = found[stage, Pass.FORWARD].programs, unit.programs
+            parts = parts_again(graph, forward, backward, initial, checkpoints) if checkpoints else None
+            unit.programs = parts or [*steps_again(graph, forward, backward, initial, checkpoints), *backward]
 
 
 def _in_turn(arrivals: list[CycleUnit], touch: _Touches) -> list[CycleUnit]:

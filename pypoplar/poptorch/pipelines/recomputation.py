@@ -11,16 +11,21 @@ from pypoplar.program import Call
 from pypoplar.program.base import Program
 
 
-def steps_again(graph: Graph, forward: SequenceOf[Program], backward: SequenceOf[Program], kept: frozenset[int]) -> list[Program]:
+def steps_again(
+    graph: Graph,
+    forward: SequenceOf[Program],
+    backward: SequenceOf[Program],
+    kept: frozenset[int],
+    tensors: frozenset[int] = frozenset(),
+) -> list[Program]:
     """The steps of a stage forward that make again what its steps backward read.
 
-    What functions of the host give is made once, and so is what comes from variables that are `kept` from one micro-batch to the
-    next, by number, and change: that is put aside. So is what it makes together with others.
+    What functions of the host give is made once, and so are the variables of `tensors`, by number, and what comes from variables
+    that are `kept` from one micro-batch to the next and change: that is put aside. So is what it makes together with others.
     """
     touched = touched_variables(graph, [*forward, *backward])
     own, behind = touched[: len(forward)], touched[len(forward) :]
-    changed = {variable for one in own for variable in one.written & kept}
-    once = {n for n, step in enumerate(forward) if _calls_host(step) or (own[n].read | own[n].written) & changed}
+    once = _once(forward, own, kept) | {n for n, one in enumerate(own) if one.written & tensors}
     needed = frozenset(variable for one in behind for variable in one.read)
     while True:
         again = _needed(own, once, needed)
@@ -28,6 +33,16 @@ def steps_again(graph: Graph, forward: SequenceOf[Program], backward: SequenceOf
         if not fresh:
             return [forward[number] for number in again]
         once |= fresh
+
+
+def done_once(graph: Graph, forward: SequenceOf[Program], kept: frozenset[int]) -> set[int]:
+    """The steps, by number, that are not done again: functions of the host, and what has to do with what changes and is `kept`."""
+    return _once(forward, touched_variables(graph, forward), kept)
+
+
+def _once(forward: SequenceOf[Program], own: SequenceOf[Touched], kept: frozenset[int]) -> set[int]:
+    changed = {variable for one in own for variable in one.written & kept}
+    return {n for n, step in enumerate(forward) if _calls_host(step) or (own[n].read | own[n].written) & changed}
 
 
 def _calls_host(step: Program) -> bool:

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from pypoplar import popops
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
@@ -91,15 +92,23 @@ class Accumulation:
             return gradient
         total = self.graph.clone(type, like, f"{name}/accumulated")
         self.graph.setInitialValue(total, np.zeros(total.shape(), type.dtype))
-        for portion in self.portions(parameters):
-            own, added = (one.slice(portion.begin, portion.end) for one in (total, gradient))
+        for part, bounds in self._bounds(parameters):
+            own, added = (concat([one.slice(begin, end) for begin, end in bounds]) for one in (total, gradient))
             if self.reduction is GradientReduction.RUNNING_MEAN:
-                kept, new = self._count(portion.part)
-                popops.scaledAddTo(self.graph, own, kept, added, new, portion.part.program, f"{name}/accumulate")
+                kept, new = self._count(part)
+                popops.scaledAddTo(self.graph, own, kept, added, new, part.program, f"{name}/accumulate")
             else:
-                popops.scaledAddTo(self.graph, own, added, 1.0, portion.part.program, f"{name}/accumulate")
+                popops.scaledAddTo(self.graph, own, added, 1.0, part.program, f"{name}/accumulate")
         popops.zero(self.graph, total, self.zero, f"{name}/accumulate")
         return total
+
+    def _bounds(self, parameters: SequenceOf[tuple[str, int]]) -> list[tuple[BatchPart, list[tuple[int, int]]]]:
+        """Of each part the elements of a bundle whose gradients it makes, which it adds up at one go."""
+        found: dict[int, tuple[BatchPart, list[tuple[int, int]]]] = {}
+        for portion in self.portions(parameters):
+            part = portion.part
+            found.setdefault(id(part.program), (part, []))[1].append((portion.begin, portion.end))
+        return list(found.values())
 
     def _count(self, part: BatchPart) -> tuple[Tensor, Tensor]:
         """How much the batch that has run counts in the mean of those so far, after how much those before it count."""
