@@ -13,6 +13,34 @@ from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.field_table import FieldTable, field_table
 from pypoplar.graph.frozen import FrozenGraph
 
+MEMORY_SPAN = 1 << 32  # bytes: more than a tile's memory has, also one that is predicted beyond it
+
+
+@frozen(eq=False)
+class ConstantPlaces:
+    """Where constants lie in the memories of tiles: the ends of their pieces as keys, each in order.
+
+    They are looked for in every compute set, and are sorted once for all.
+    """
+
+    low: Int64s
+    high: Int64s
+
+    @staticmethod
+    def of(homes: Homes, constant: Bools) -> ConstantPlaces:
+        """Those of the homes that are of constants."""
+        tile, offset = homes.tile[constant], homes.offset[constant]
+        end = offset + (homes.end[constant] - homes.begin[constant]) * homes.width[constant]
+        return ConstantPlaces(np.sort(keys(tile, offset, MEMORY_SPAN)), np.sort(keys(tile, end, MEMORY_SPAN)))
+
+    def have(self, tile: Int64s, offset: Int64s) -> Bools:
+        """Which of these places are within one."""
+        if len(self.low) == 0 or len(tile) == 0:
+            return np.zeros(len(tile), bool)
+        place = keys(tile, offset, MEMORY_SPAN)
+        inside: Bools = np.searchsorted(self.low, place, "right") > np.searchsorted(self.high, place, "right")
+        return inside
+
 
 @frozen(eq=False)
 class Survey:
@@ -27,6 +55,7 @@ class Survey:
     resident_end: Int64s
     resident_home: Int64s  # index into Homes
     constant: Bools  # [homes]: what lives there never changes
+    constants: ConstantPlaces
     width_begin: Int64s  # element ids: stretches of elements of one width, over variables
     width_end: Int64s
     width: Int64s  # bytes
@@ -47,6 +76,7 @@ def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE
     by_tile = np.argsort(resident, kind="stable")
     resident_begin = resident[by_tile]
     resident_end = resident_begin + (homes.end - homes.begin)[by_tile]
+    constant = _constants(graph)[homes.variable]
     return Survey(
         span,
         field_table(graph),
@@ -56,7 +86,8 @@ def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE
         resident_begin,
         resident_end,
         by_tile,
-        _constants(graph)[homes.variable],
+        constant,
+        ConstantPlaces.of(homes, constant),
         *_widths(graph),
         in_place,
         ipus,

@@ -15,16 +15,17 @@ from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
 from pypoplar.arrays.groups import groups_of, in_order
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, IN_PLACE, Edges
+from pypoplar.compiler.exchange.graph_index import ConstantPlaces
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange_plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Pieces
 
 
-def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces, constants: Homes) -> Pieces:
+def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces, constants: ConstantPlaces) -> Pieces:
     """The pieces of `gather` that a worker copies: of what is on the tile already, all that no layout saves.
 
     `placement` and `offset` say what becomes of each edge and where it lies.
     """
-    resident = np.flatnonzero(~gather.source_in_buffer & ~_constant(gather, constants))
+    resident = np.flatnonzero(~gather.source_in_buffer & ~constants.have(gather.source_tile, gather.source_offset))
     own = chosen(gather, resident)
     if len(resident) == 0:
         return own
@@ -61,34 +62,9 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     return chosen(own, copied)
 
 
-def varying_pieces(pieces: Pieces, constants: Homes) -> Pieces:
+def varying_pieces(pieces: Pieces, constants: ConstantPlaces) -> Pieces:
     """The pieces without those that come from a constant on the tile, which can lie there as often as it is needed."""
-    return chosen(pieces, pieces.source_in_buffer | ~_constant(pieces, constants))
-
-
-def chosen_homes(homes: Homes, which: Bools) -> Homes:
-    """Some of the homes."""
-    return Homes(
-        homes.begin[which],
-        homes.end[which],
-        homes.tile[which],
-        homes.offset[which],
-        homes.width[which],
-        homes.variable[which],
-        homes.tile_bytes,
-    )
-
-
-def _constant(pieces: Pieces, constants: Homes) -> Bools:
-    """Which of the pieces come from constants, as far as they come from a tile's own memory."""
-    if len(constants.begin) == 0 or len(pieces.bytes) == 0:
-        return np.zeros(len(pieces.bytes), bool)
-    end = constants.offset + (constants.end - constants.begin) * constants.width
-    span = int(max(end.max(), pieces.source_offset.max())) + 1
-    low, high = np.sort(keys(constants.tile, constants.offset, span)), np.sort(keys(constants.tile, end, span))
-    place = keys(pieces.source_tile, pieces.source_offset, span)
-    inside: Bools = np.searchsorted(low, place, "right") > np.searchsorted(high, place, "right")
-    return inside
+    return chosen(pieces, pieces.source_in_buffer | ~constants.have(pieces.source_tile, pieces.source_offset))
 
 
 def _inside(place: Int64s, begin: Int64s, end: Int64s) -> Bools:

@@ -15,7 +15,7 @@ from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
 from pypoplar.compiler.exchange.gathers import plan_gathers
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces, varying_pieces
+from pypoplar.compiler.exchange.halo_copies import copied_pieces, varying_pieces
 from pypoplar.compiler.exchange.parted_edges import part_edges
 from pypoplar.compiler.exchange.pieces import appended, joined, sorted_by_target_tile, turned
 from pypoplar.compiler.exchange_plan import Homes, Pieces
@@ -70,7 +70,7 @@ def plan_vertex_side(graph: FrozenGraph, homes: Homes, survey: Survey, edges: Ed
     gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), apart, homes, survey, landing)
     offset[gathers.edge] = gathers.offset
     old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
-    constants = chosen_homes(homes, survey.constant)
+    constants = survey.constants
     return VertexSide(
         placement,
         offset,
