@@ -52,6 +52,7 @@ class Drawn(nn.Module):
         self.skips = [drawing.randrange(-1, stage) if stage else None for stage in range(stages)]
         self.reads_input = [drawing.random() < 0.3 for _ in range(stages)]
         self.early = drawing.random() < 0.3
+        self.marked = [drawing.random() < 0.5 for _ in range(stages)]
         self.training_model = training
 
     def forward(self, x, labels):
@@ -59,7 +60,9 @@ class Drawn(nn.Module):
         for number, stage in enumerate(self.stages):
             with poptorch.Block(f"stage{number}", ipu_id=number):
                 skip = self.skips[number]
-                x = stage(x) if skip in (None, -1) else stage(x) + before[skip]
+                x = stage[0](x)
+                x = stage[1:](poptorch.recomputationCheckpoint(x) if self.marked[number] else x)
+                x = x if skip in (None, -1) else x + before[skip]
                 if self.reads_input[number] and number:
                     x = x * given
                 before.append(x)
@@ -121,10 +124,10 @@ def test_drawn_networks_give_in_a_pipeline_what_they_give_in_turn(seed, stages, 
 
 @pytest.mark.slow
 @examples(40)
-@given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans())
-def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training):
+@given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans(), st.booleans())
+def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training, again):
     batches = (2 * stages - 1 if training else stages) + more
-    assert_alike(lambda: Drawn(seed, stages, training), batches, training=training)
+    assert_alike(lambda: Drawn(seed, stages, training), batches, training=training, set_options=recomputed if again else None)
 
 
 class Staged(nn.Module):
@@ -517,10 +520,11 @@ def test_equal_stages_that_train_take_as_many_turns_and_stashes_are_all_that_a_s
     once = ["/update/AddTo", "accumulate/zero"]  # an update is there once, whatever the number of micro-batches
     piped, turned = (own_cycles(model, stages, [*once, "stash"]) for model in models)
     assert piped == pytest.approx(turned, rel=0.01)
-    own = own_cycles(models[0], stages, once)
+    bare, own = max(piped), max(own_cycles(models[0], stages, once))
     _, total, _ = cycles_without_crossing(models[0])
-    update = own_cycles(models[0], stages, [])[0] - own[0]
-    assert total - update == pytest.approx(max(own) * (batches + stages - 1) / batches, rel=0.01)
+    update = own_cycles(models[0], stages, [])[0] - own_cycles(models[0], stages, once)[0]
+    turns = (batches + stages - 1) / batches
+    assert 0.99 * bare * turns <= total - update <= 1.01 * own * turns
 
 
 # What cannot be
