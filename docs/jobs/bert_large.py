@@ -1,6 +1,6 @@
 """Layers of BERT-Large that train on 128 tokens, in half: ``pypoplar predict docs/jobs/bert_large.py -- --layers 1 --batch 8``.
 
-With ``--stages 4`` they are as many stages of a pipeline, an IPU each.
+With ``--stages 4`` they are as many stages of a pipeline, an IPU each; with ``--replicas 16``, too, on 64 IPUs.
 """
 
 import argparse
@@ -15,6 +15,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--layers", type=int, default=1)
 parser.add_argument("--batch", type=int, default=8)
 parser.add_argument("--stages", type=int, default=1)
+parser.add_argument("--replicas", type=int, default=1)
 given = parser.parse_args()
 
 
@@ -39,7 +40,7 @@ class Layers(torch.nn.Module):
 
 options = poptorch.Options()
 accumulated = ACCUMULATED if given.stages > 1 else 1
-options.Training.gradientAccumulation(accumulated)
+options.replicationFactor(given.replicas).Training.gradientAccumulation(accumulated)
 with torch.device("meta"):
-    model, x = Layers().half(), torch.empty(accumulated * given.batch, TOKENS, UNITS, dtype=torch.half)
+    model, x = Layers().half(), torch.empty(given.replicas * accumulated * given.batch, TOKENS, UNITS, dtype=torch.half)
 poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.01))(x)
