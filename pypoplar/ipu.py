@@ -508,3 +508,111 @@ def clz(x: int) -> int:
         Of its type: all of its bits for 0.
     """
     return 32 - (x & 0xFFFFFFFF).bit_length()
+
+
+def float2(a: float, b: float) -> tuple[float, ...]:
+    """A vector of the hardware: ``a, b = ipu.float2(x, y)``, whose elements are loaded, computed and stored together.
+
+    In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
+    where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
+    stored at once.
+    On the tile they begin at a multiple of 8 bytes then.
+
+    Parameters
+    ----------
+    a, b:
+        FLOATs.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The elements; on the host as FLOATs.
+
+    Examples
+    --------
+    ::
+
+        self.out[i], self.out[i + 1] = ipu.float2(self.x[i] * s, self.x[i + 1] * s)
+    """
+    return tuple(np.float32([a, b]).tolist())
+
+
+def float4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
+    """A vector of the hardware: ``a, b, c, d = ipu.float4(x, y, z, w)``, whose elements are loaded, computed and stored together.
+
+    In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
+    where the machine has one: sums, products, extremes and signs, of two FLOATs each. Elements beside each
+    other in memory are loaded and stored at once.
+    On the tile they begin at a multiple of 8 bytes then.
+
+    Parameters
+    ----------
+    a, b, c, d:
+        FLOATs.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The elements; on the host as FLOATs.
+
+    Examples
+    --------
+    ::
+
+        a, b, c, d = ipu.float4(a * s, b * s, c * s, d * s)
+    """
+    return tuple(np.float32([a, b, c, d]).tolist())
+
+
+def half2(a: float, b: float) -> tuple[float, ...]:
+    """A vector of the hardware: ``a, b = ipu.half2(x, y)``, whose elements are loaded, computed and stored together.
+
+    In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
+    where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
+    stored at once.
+    On the tile they begin at a multiple of 4 bytes then.
+
+    Parameters
+    ----------
+    a, b:
+        HALFs.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The elements; on the host as HALFs.
+
+    Examples
+    --------
+    ::
+
+        self.out[i], self.out[i + 1] = ipu.half2(self.x[i] * s, self.x[i + 1] * s)
+    """
+    return tuple(np.float16([a, b]).tolist())
+
+
+def half4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
+    """A vector of the hardware: ``a, b, c, d = ipu.half4(x, y, z, w)``, whose elements are loaded, computed and stored together.
+
+    In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
+    where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
+    stored at once.
+    On the tile they begin at a multiple of 8 bytes then.
+
+    Parameters
+    ----------
+    a, b, c, d:
+        HALFs.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The elements; on the host as HALFs.
+
+    Examples
+    --------
+    ::
+
+        a, b, c, d = ipu.half4(a * s, b * s, c * s, d * s)
+    """
+    return tuple(np.float16([a, b, c, d]).tolist())

@@ -150,7 +150,8 @@ def _lines(block: Iterable[Any], margin: str) -> Iterator[str]:
         values = {
             key: value
             for key, value in values.items()
-            if key not in ("where", "checked", "flops", "bytes", "bound", "block", "rounds_of", "end_kept") and value is not None
+            if key not in ("where", "checked", "flops", "bytes", "bound", "block", "rounds_of", "end_kept", "together")
+            and value is not None
         }
         target = values.pop("target", None)
         shown = " ".join(_operand(value) for value in values.values())

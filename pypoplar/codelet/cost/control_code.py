@@ -11,6 +11,7 @@ from pypoplar.codelet.cost.addresses import SpanValue, Stepping
 from pypoplar.codelet.cost.instructions import ALIASES, Instruction, LoopKind, MachineLoop, MachineRun, Pipe, Register, may_alias
 from pypoplar.codelet.cost.selection import Known, Selection, Way, at_the_end, merged
 from pypoplar.codelet.cost.straight_code import select
+from pypoplar.codelet.cost.written_vectors import select_together
 from pypoplar.codelet.ir.loop_limits import rounds_of
 from pypoplar.codelet.ir.typed import (
     ApplyToVectors,
@@ -33,7 +34,7 @@ from pypoplar.codelet.ir.typed import (
     Straight,
     While,
 )
-from pypoplar.codelet.ir.walk import assigned, inner_blocks, sets, walk
+from pypoplar.codelet.ir.walk import assigned, inner_blocks, sets, together, walk
 from pypoplar.codelet.operations.tile_readings import reading
 
 ANY = 1 << 31  # what may be so large might be anything
@@ -77,12 +78,21 @@ class ControlCode:
     def block(self, block: Block) -> None:
         """The runs of a block; the current run is its first."""
         last: Straight | None = None
-        for statement in block:
+        number = 0
+        while number < len(block):
+            statement = block[number]
+            number += 1
             if not isinstance(statement, Straight):
                 self._structured(statement, last)
                 last = None
                 continue
-            select(self.selection, statement)
+            vector = together(block, number - 1)
+            if len(vector) > 1:
+                select_together(self.selection, vector)
+                number += len(vector) - 1
+                statement = vector[-1]
+            else:
+                select(self.selection, statement)
             last = statement
             if isinstance(statement, Special) and reading(statement.name).ends_run:
                 self.selection.numbering.next_run()

@@ -23,12 +23,17 @@ class Pipe(enum.IntEnum):
 
 @define(eq=False)
 class Register:
-    """A value in a register file. One with `sources` is made of these outside of its run, or is any of them, by the way taken."""
+    """A value in a register file. One with `sources` is made of these outside of its run, or is any of them, by the way taken.
+
+    One that is an element of a vector of the hardware has the `whole` of it, and its number there.
+    """
 
     file: Pipe
     words: int = 1  # registers that hold it
     depth: int = 0  # loops around its definition
     sources: list[Register] = field(factory=list)
+    whole: Register | None = None
+    lane: int = 0
     number: int = field(factory=itertools.count().__next__, init=False)  # the order in which registers were made
 
 
@@ -86,6 +91,7 @@ class Instruction:
     call: bool = False
     control: bool = False  # a branch, which comes last
     needed: bool = False  # for what it does, whoever reads its result
+    on_vectors: bool = False  # of the hardware, as the user has written it
 
 
 @define(eq=False)

@@ -35,7 +35,7 @@ _LOADS = {"i8": "lds8", "u8": "ldz8", "bool": "ldz8", "i16": "lds16", "u16": "ld
 
 def load(selection: Selection, statement: Load) -> None:
     element = statement.span.element
-    address, safe = _address(selection, statement)
+    address, safe = address_of(selection, statement)
     access, type = MemoryAccess(ALIASES[element], address.place), REGISTERS_OF[element]
     name = _LOADS.get(element, "ld32")
     instruction = Instruction(name, Pipe.MAIN, statement.where, reads=address.reads, slots=words_of(type), access=access)
@@ -52,7 +52,7 @@ def store(selection: Selection, statement: Store) -> None:
     type = REGISTERS_OF[element]
     known = selection.known(statement.value)
     value = selection.in_register(known, statement.where, file_of(type))
-    address, _ = _address(selection, statement)
+    address, _ = address_of(selection, statement)
     narrow = element in NARROW
     instruction = Instruction(
         f"call __st{8 * SIZES[element]}" if narrow else "st32", Pipe.MAIN, statement.where,
@@ -60,11 +60,12 @@ def store(selection: Selection, statement: Store) -> None:
         slots=StatementPrices().narrow_store if narrow else words_of(type),
         access=MemoryAccess(ALIASES[element], address.place), stores=True, call=narrow, needed=True,
     )  # fmt: skip
-    selection.numbering.store(instruction, value if isinstance(known, Register) and not narrow else None)
+    kept = known if isinstance(known, Register) and known.whole is not None and known.file is file_of(type) else value
+    selection.numbering.store(instruction, kept if isinstance(known, Register) and not narrow else None)
     address.serve(instruction)
 
 
-def _address(selection: Selection, statement: Load | Store) -> tuple[Address, bool]:
+def address_of(selection: Selection, statement: Load | Store) -> tuple[Address, bool]:
     """Where an access goes, and whether it may be executed for nothing: a field's place is there in any case."""
     name = statement.span.name
     scalar = next((field for field in selection.codelet.fields if field.name == name and field.form == "scalar"), None)

@@ -15,6 +15,11 @@ from attrs import define, field
 from pypoplar.codelet.cost.instructions import Instruction, MachineRun, MemoryAccess, Pipe, Register, may_alias
 
 
+def lanes_of(whole: Register, words: Sequence[int]) -> list[Register]:
+    """The elements of a vector in a register, each with what it takes beyond those before it."""
+    return [Register(whole.file, count, whole.depth, [whole], whole, lane) for lane, count in enumerate(words)]
+
+
 @define(eq=False)
 class OpenLoop:
     """A loop whose body is being gone through. `stored` are the alias classes that it stores to."""
@@ -99,23 +104,50 @@ class Numbering:
         assert access is not None
         register = self.known[-1].loaded(access)
         if register is None:
-            depth = max((read.depth for read in instruction.reads), default=0)
-            for number, loop in enumerate(self.loops, 1):
-                if any(may_alias(access.alias, alias) for alias in loop.stored) or (loop.conditional and not safe):
-                    depth = max(depth, number)
-            register = self._place(instruction, Register(file, words, depth))
-            for table in self._tables(depth):
-                table.keep(access, register)
+            register = self._loaded(instruction, access, Register(file, words), safe)
+            self._keep(access, register, register.depth)
         return register
+
+    def load_together(
+        self, instruction: Instruction, accesses: Sequence[MemoryAccess], file: Pipe, *, safe: bool, words: Sequence[int]
+    ) -> list[Register]:
+        """The registers of neighbouring elements, which one instruction loads; those that are known already stay as they are."""
+        known = [self.known[-1].loaded(access) for access in accesses]
+        found = [register for register in known if register is not None]
+        if len(found) == len(known):
+            return found
+        whole = self._loaded(instruction, accesses[0], Register(file, sum(words)), safe)
+        lanes = lanes_of(whole, words)
+        for access, lane in zip(accesses, lanes, strict=True):
+            self._keep(access, lane, whole.depth)
+        return lanes
+
+    def _loaded(self, instruction: Instruction, access: MemoryAccess, register: Register, safe: bool) -> Register:
+        """Put a load where the memory that it reads stays as it is."""
+        depth = max((read.depth for read in instruction.reads), default=0)
+        for number, loop in enumerate(self.loops, 1):
+            if any(may_alias(access.alias, alias) for alias in loop.stored) or (loop.conditional and not safe):
+                depth = max(depth, number)
+        register.depth = depth
+        return self._place(instruction, register)
+
+    def _keep(self, access: MemoryAccess, register: Register, depth: int) -> None:
+        for table in self._tables(depth):
+            table.keep(access, register)
 
     def store(self, instruction: Instruction, value: Register | None) -> None:
         """Memory is written, with `value` if it is in a register: what may have been there is known no longer."""
         access = instruction.access
         assert access is not None
+        self.store_together(instruction, [(access, value)])
+
+    def store_together(self, instruction: Instruction, stored: Sequence[tuple[MemoryAccess, Register | None]]) -> None:
+        """One instruction writes several places."""
         self.run.instructions.append(instruction)
-        self.known[-1].change(access)
-        if value is not None:
-            self.known[-1].keep(access, value)
+        for access, value in stored:
+            self.known[-1].change(access)
+            if value is not None:
+                self.known[-1].keep(access, value)
 
     # Blocks
 

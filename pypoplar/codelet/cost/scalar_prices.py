@@ -33,12 +33,13 @@ What the figures mean, where that was a choice:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from attrs import field, frozen
 
 from pypoplar.codelet.cost.block_prices import Shares, Unpriced
+from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -59,6 +60,7 @@ from pypoplar.codelet.ir.typed import (
     Straight,
     ViewAs,
 )
+from pypoplar.codelet.ir.walk import together
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, IssueSlots
 from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import reading
@@ -66,6 +68,7 @@ from pypoplar.errors import InvalidOption
 from pypoplar.target import Target
 
 ALIASES = ("i32", "u32")  # M: what a store of these writes may be a length or a field
+WORD = 8  # bytes that are loaded and stored at once
 NARROW = ("i8", "u8", "i16", "u16", "f16", "bool")
 
 
@@ -113,10 +116,27 @@ class AddedPrices:
         return self.statements.loop_round
 
     def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
-        return sum(map(self._slots, statements)), 0
+        return sum(slots for _, slots in self._shared(statements)), 0
 
     def shares(self, statements: Sequence[Straight]) -> tuple[Shares, int]:
-        return [(statement.where, self._slots(statement)) for statement in statements], 0
+        return list(self._shared(statements)), 0
+
+    def _shared(self, statements: Sequence[Straight]) -> Iterator[tuple[int, int]]:
+        """Locations and slots; an instruction on a vector of the hardware is paid with its first element."""
+        number = 0
+        while number < len(statements):
+            vector = together(statements, number)
+            number += len(vector)
+            yield vector[0].where, self._slots(vector[0]) if len(vector) == 1 else self._slots_together(vector)
+
+    def _slots_together(self, vector: Sequence[Straight]) -> int:
+        first, count = vector[0], len(vector)
+        if isinstance(first, Apply):
+            price = self._price(first)
+            return -(-count // price.lanes) * price.slots
+        assert isinstance(first, Load | Store)
+        times = -(-count * SIZES[first.span.element] // WORD)
+        return times * (self.statements.load if isinstance(first, Load) else self.statements.store)
 
     def round(self, body: Block, bound: Statement | None) -> int:
         if not all(map(self._repeats, body)):

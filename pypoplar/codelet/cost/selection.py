@@ -45,6 +45,7 @@ class Selection:
     indices: dict[Register, AffineIndex] = field(factory=dict)  # of integers that are sums
     constants: dict[Register, int] = field(factory=dict)  # what integers are whose value is known, though a register holds them
     most: dict[Register, int] = field(factory=dict)  # that an integer can be which is not negative
+    lanes: dict[Register, list[Register]] = field(factory=dict)  # the elements of what is computed on vectors of the hardware
     roots: dict[object, str] = field(factory=dict)  # the field that the base of a span is a piece of
     addresses: Addresses = field(init=False)
 
@@ -66,12 +67,13 @@ class Selection:
 
     def moved(self, register: Register, where: int, file: Pipe) -> Register:
         """The register, or a copy in the other file: a move from the auxiliary to the main one; the way back is through memory."""
+        held = register.whole or register
         if register.file is file:
-            return register
+            return held
         if file is Pipe.MAIN:
-            instruction = Instruction("mov", Pipe.MAIN, where, reads=(register,))
+            instruction = Instruction("mov", Pipe.MAIN, where, reads=(held,))
         else:
-            instruction = Instruction("st32, ld32", Pipe.MAIN, where, reads=(register,), slots=2)
+            instruction = Instruction("st32, ld32", Pipe.MAIN, where, reads=(held,), slots=2)
         return self.numbering.value(("moved", register), instruction, file)
 
     def index(self, operand: Operand) -> AffineIndex:

@@ -115,6 +115,8 @@ def _accesses(run: MachineRun) -> Iterator[tuple[Instruction, MemoryAccess]]:
 
 def _element(facts: LoopFacts, run: MachineRun) -> str:
     """The alias class of the elements that the loop goes along."""
+    if any(instruction.on_vectors for instruction in run.instructions):
+        raise Scalar("it is written with vectors of the hardware")
     moving = {access.alias for instruction, access in _accesses(run) if instruction in facts.served}
     if not moving:
         raise Scalar("it goes along no vector")

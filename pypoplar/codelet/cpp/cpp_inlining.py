@@ -73,7 +73,7 @@ class CppInlining(Declarations):
             if isinstance(result, NumberText):
                 return self.kept(result)
             if isinstance(result, VectorLanes):
-                return VectorLanes(tuple(self.kept(code) for code in self.codes(result)), result.type)
+                return self.kept_lanes(result)
         return result
 
     def written(self, statements: list[Node], node: Node) -> Value | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pypoplar.codelet.cpp.bit_casts import SIZES
 from pypoplar.codelet.cpp.cpp_expressions import CppExpressions
@@ -13,6 +13,8 @@ from pypoplar.codelet.cpp_tree.cpp_types import FLOATS, NAMES, CppType, register
 from pypoplar.codelet.cpp_tree.declarations_of import initial_of
 from pypoplar.codelet.cpp_tree.tree import Node
 
+AT_ONCE = {("f32", 2): "float2", ("f32", 4): "float4", ("f16", 2): "half2", ("f16", 4): "half4"}
+"""Vectors that the machine computes with, by the type and number of their elements: their names in `pypoplar.ipu`."""
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 _CASTS = (
     "UNEXPOSED_EXPR", "CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR", "CXX_REINTERPRET_CAST_EXPR",
@@ -287,18 +289,44 @@ class HardwareVectors(CppExpressions):
         """Locals for the elements; without values they are not set yet."""
         code, places = element_code(type), []
         held = register(code)
+        at_once = given is not None and (code, type.count) in AT_ONCE
         for number in range(type.count):
             local = self.writing.local(f"{name}_{number}", held)
-            if given is None:
+            if at_once:
+                pass
+            elif given is None:
                 self.writing.noted.add(local)
                 self.emit(f"{local}: {self.use(NAMES[held])}")
             else:
                 self.emit(self.declared(local, given[number], code))
             places.append(NumberPlace(local, code, held, is_local=True))
+        if at_once and given is not None:
+            self.set_at_once(places, given, code)
         return VectorLanes(tuple(places), type)
 
+    def kept_lanes(self, lanes: VectorLanes) -> VectorLanes:
+        """The elements in locals of their own, safe from what is written later."""
+        codes, code = self.codes(lanes), element_code(lanes.type)
+        if (code, len(codes)) not in AT_ONCE or all(one.value is not None for one in codes):
+            return VectorLanes(tuple(self.kept(one) for one in codes), lanes.type)
+        return VectorLanes(tuple(self.codes(self.new_lanes("t", codes, lanes.type))), lanes.type)
+
+    def set_at_once(self, places: Sequence[NumberPlace], codes: Sequence[NumberText], code: str) -> None:
+        """An assignment of all elements, which the machine computes together."""
+        texts = []
+        for one in codes:
+            one = self.constant(one.value, code) if one.value is not None else self.settled(one)
+            texts.append((self.typed(one) if "math." in one.text else one).text)
+        name = AT_ONCE[code, len(places)]
+        self.emit(f"{', '.join(place.text for place in places)} = {self.use(f'ipu.{name}')}({', '.join(texts)})")
+
     def assign_lanes(self, target: VectorLanes, source: VectorLanes, node: Node) -> None:
-        codes = [self.converted(one, element_code(target.type), node) for one in self.codes(source)]
+        code = element_code(target.type)
+        codes = [self.converted(one, code, node) for one in self.codes(source)]
+        places = [place for place in target.parts if isinstance(place, NumberPlace) and not place.view and place.type == code]
+        if (code, len(places)) in AT_ONCE and len(places) == len(target.parts):
+            self.set_at_once(places, codes, code)
+            return
         if self.entangled(target, codes):
             codes = [self.kept(one) for one in codes]
         for place, code in zip(target.parts, codes, strict=True):

@@ -175,7 +175,7 @@ class MemoryCalls(HardwareVectors):
             else:
                 self.store(found, self.number(arguments[1]), node)
         elif isinstance(found, VectorLanes):
-            result = VectorLanes(tuple(self.kept(code) for code in self.codes(found)), found.type)
+            result = self.kept_lanes(found)
         else:
             result = self.kept(self.read(found))
         steps = self.scaled(pointer, self.number(arguments[-1]))

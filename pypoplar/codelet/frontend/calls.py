@@ -204,6 +204,10 @@ class Calls(Casts, ScratchArrays, VectorCalls):
     def _ipu(self, node: ast.Call, name: str) -> Value:
         if name in ("debug_print", "check") or vector_operation_called(f"ipu.{name}"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
+        if name in ("float2", "float4", "half2", "half4"):
+            self.refuse(
+                node, "write a, b = ipu.float2(x, y): a vector of the hardware is given to a target for each of its elements"
+            )
         if name == "worker_range":
             self.refuse(node, "ipu.worker_range stands in a for loop only: for i in ipu.worker_range(worker, self.out)")
         if name == "bit_cast":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from types import EllipsisType
 
+from pypoplar.codelet.frontend.hardware_vectors import HardwareVectors
 from pypoplar.codelet.frontend.inference import (
     NAMES,
     Mixed,
@@ -22,7 +23,6 @@ from pypoplar.codelet.frontend.inference import (
 )
 from pypoplar.codelet.frontend.inlining import content_of
 from pypoplar.codelet.frontend.locals import both
-from pypoplar.codelet.frontend.loop_statements import Loops
 from pypoplar.codelet.frontend.translator_state import FunctionScope, nodes_of
 from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported, without_effect
@@ -34,7 +34,7 @@ _ZERO = Literal(0, "i32")
 READ_ONLY = "{} is a constant table, which device code only reads: keep what changes in a plain field"
 
 
-class Statements(Loops):
+class Statements(HardwareVectors):
     """Statements in order. What no path reaches is passed over, and so are the branches that a constant rules out."""
 
     def body(self, statements: list[ast.stmt]) -> None:
@@ -46,6 +46,8 @@ class Statements(Loops):
 
     def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - an arm for each statement
         match node:
+            case ast.Assign(value=ast.Call(func=func)) if self.vector_called(func) is not None:
+                self.assign_vector(node)
             case ast.Assign():
                 value = self.value(node.value) if len(node.targets) == 1 else self.pin(self.kept(node.value))
                 for target in node.targets:

@@ -98,34 +98,41 @@ class SpanList:
 
 @frozen
 class Apply:
-    """``target = operation(*arguments)``; operation is a name of `pypoplar.codelet.operations.table`, such as ``add_f32``."""
+    """``target = operation(*arguments)``; operation is a name of `pypoplar.codelet.operations.table`, such as ``add_f32``.
+
+    Statements with one number `together`, other than 0, follow each other and are an instruction on a vector of the hardware, each
+    for one of its elements, in their order; loads and stores have them in neighbouring places. Only their price knows of it.
+    """
 
     target: Local
     operation: str
     arguments: tuple[Operand, ...]
     where: int
+    together: int = 0
 
 
 @frozen
 class Load:
-    """``target = span[index]``. An unchecked load is the value of a scalar field (index 0)."""
+    """``target = span[index]``. An unchecked load is the value of a scalar field (index 0). `together` is as in `Apply`."""
 
     target: Local
     span: Span
     index: Operand
     where: int
     checked: bool = True
+    together: int = 0
 
 
 @frozen
 class Store:
-    """``span[index] = value``; `value` already has the register type of the span's element."""
+    """``span[index] = value``; `value` already has the register type of the span's element. `together` is as in `Apply`."""
 
     span: Span
     index: Operand
     value: Operand
     where: int
     checked: bool = True
+    together: int = 0
 
 
 @frozen

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never, overload
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never, overload
 
 from pypoplar.codelet.ir.proven_accesses import PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
@@ -119,6 +119,16 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return ()
         case _:
             assert_never(statement)
+
+
+def together(block: Sequence[PlannedStatement], number: int) -> Sequence[Any]:
+    """The statements from a number on that are one instruction on a vector of the hardware; that statement alone if it is none."""
+    first = block[number]
+    key = getattr(first, "together", 0)
+    end = number + 1
+    while key and end < len(block) and getattr(block[end], "together", 0) == key:
+        end += 1
+    return block[number:end]
 
 
 def reads(statement: PlannedStatement) -> set[str]:

@@ -143,6 +143,21 @@ TWINS = {
         "y[0] = scaled(x[0]); y[1] = scaled(x[1], 3);",
         "y0 = self.x[0] * 2.0\nself.y[0] = y0\nself.y[1] = self.x[1] * 3.0",
     ),
+    "pairs of floats": (
+        TWO,
+        "const float2 *p = (const float2 *)&x[0]; float2 *q = reinterpret_cast<float2 *>(&y[0]); const float k = n;\n"
+        "for (int i = 0; i < 4; ++i) q[i] = p[i] * k + 1.0f;",
+        "k = float(self.n)\nfor i in range(4):\n"
+        " to = i * 2\n at = i * 2\n self.y[to], self.y[to + 1] = ipu.float2(self.x[at] * k + 1.0, self.x[at + 1] * k + 1.0)",
+    ),
+    "four halves": (
+        HALVES,
+        "half4 sum = {0, 0, 0, 0}; auto *p = (const half4 *)&x[0]; for (int i = 0; i < 2; ++i) sum += p[i] * p[i];\n"
+        "*(half4 *)&y[0] = sum; y[8] = sum[0] + sum[3];",
+        "a, b, c, d = ipu.half4(0.0, 0.0, 0.0, 0.0)\nfor i in range(2):\n"
+        " at = i * 4\n to = i * 4\n a, b, c, d = ipu.half4(a + self.x[at] * self.x[to], b + self.x[at + 1] * self.x[to + 1], c + self.x[at + 2] * self.x[to + 2], d + self.x[at + 3] * self.x[to + 3])\n"
+        "self.y[0], self.y[1], self.y[2], self.y[3] = ipu.half4(a, b, c, d)\nself.y[8] = a + d",
+    ),
     "double that is float": (
         TWO,
         "for (unsigned i = 0; i < x.size(); ++i) y[i] = x[i] * 0.5;",
