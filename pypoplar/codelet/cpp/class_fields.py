@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from attrs import frozen
 
 from pypoplar.codelet.cpp.writing import refuse
+from pypoplar.codelet.cpp_tree.clang_library import clang
 from pypoplar.codelet.cpp_tree.cpp_types import NAMES, CppType, split_arguments, type_of
 from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.ir.terms import Access, Form, Kind
@@ -87,6 +89,34 @@ def poplar_name(spelling: str) -> str:
     return f"{base}<{','.join(_argument(argument) for argument in arguments)}>"
 
 
+def spelling_of(type: Any) -> str:
+    """The spelling of a class, with the namespaces of enumerators among its arguments, which libclang leaves out."""
+    base, arguments = split_arguments(type.spelling)
+    declared = type.get_declaration()
+    template = clang().functions.clang_getSpecializedCursorTemplate(declared)
+    if template is None or declared.get_num_template_arguments() < len(arguments):
+        return str(type.spelling)
+    while template.kind.name == "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION":  # whose parameters are others
+        template = clang().functions.clang_getSpecializedCursorTemplate(template)
+    parameters = [child for child in template.get_children() if child.kind.name.startswith("TEMPLATE_")]
+    for number, parameter in enumerate(parameters[: len(arguments)]):
+        enum = parameter.type.get_canonical()
+        if parameter.kind.name == "TEMPLATE_NON_TYPE_PARAMETER" and enum.kind.name == "ENUM":
+            value = declared.get_template_argument_value(number)
+            arguments[number] = _enumerator(enum, value) or arguments[number]
+    return f"{base}<{', '.join(arguments)}>"
+
+
+def _enumerator(enum: Any, value: int) -> str | None:
+    """The qualified name of a value of an enumeration."""
+    declared = enum.get_declaration()
+    for child in declared.get_children():
+        if child.kind.name == "ENUM_CONSTANT_DECL" and child.enum_value == value:
+            scope = enum.spelling if declared.is_scoped_enum() else enum.spelling.rpartition("::")[0]
+            return f"{scope}::{child.spelling}" if scope else str(child.spelling)
+    return None
+
+
 def _argument(text: str) -> str:
     base, arguments = split_arguments(text)
     words = " ".join(base.split())
@@ -120,8 +150,6 @@ def _bases(declared: Any) -> Iterator[Any]:
     template = declared
     children = [child for child in declared.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"]
     if not children:  # an instance of a template has those of the template
-        from pypoplar.codelet.cpp_tree.clang_library import clang
-
         template = clang().functions.clang_getSpecializedCursorTemplate(declared)
         children = (
             [child for child in template.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"] if template is not None else []
@@ -131,6 +159,8 @@ def _bases(declared: Any) -> Iterator[Any]:
 
 def _field(node: Node) -> CppField:
     type = node.type
+    if any(word in ("poplar::quarter", "poplar::quarter_metadata") for word in re.findall(r"[\w:]+", type.spelling)):
+        refuse(node, f"field '{node.name}' is a {type.spelling}: pypoplar has no quarter in codelets yet; use half")
     if type.sort == "record":
         base, _ = split_arguments(type.spelling.removeprefix("const "))
         if base in _ACCESS:
@@ -193,6 +223,8 @@ def _check_nesting(inner: CppType, node: Node) -> None:
 
 
 def _element(type: CppType, node: Node) -> CppType:
+    if type.clang is None or type.clang.get_num_template_arguments() < 1:
+        refuse(node, f"'{node.name}' is a {node.type.spelling}, which has no form in device code")
     return _element_of(type_of(type.clang.get_template_argument_type(0)), node)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import define, field
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name
+from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name, spelling_of
 from pypoplar.codelet.cpp.codebook import Codebook
 from pypoplar.codelet.cpp.writing import Refused, refused
 from pypoplar.codelet.cpp_tree.cpp_types import type_of
@@ -94,7 +94,7 @@ def _probed(unit: TranslationUnit) -> list[CppClass]:
             vertex = _vertex_kind(type.get_declaration())
             assert call.referenced is not None
             assert vertex is not None
-            found.append(CppClass(poplar_name(type.spelling), vertex, call.referenced, type))
+            found.append(CppClass(poplar_name(spelling_of(type)), vertex, call.referenced, type))
     return found
 
 
@@ -217,7 +217,7 @@ def _look(cursor: Any, file: CppFile, found: CppCodelets, classes: list[CppClass
             if vertex is None:
                 continue
             if child.type.get_num_template_arguments() > 0:
-                instances[child.type.get_canonical().spelling] = vertex
+                instances[spelling_of(child.type.get_canonical())] = vertex
             elif _has_compute(child):
                 classes.append(
                     CppClass(poplar_name(child.type.get_canonical().spelling), vertex, Node(child), child.type.get_canonical())

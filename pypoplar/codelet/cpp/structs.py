@@ -64,7 +64,7 @@ class Structs(Unions):
             return found
         return self.copied(found, node.name)
 
-    def made(self, type: CppType, node: Node, name: str, values: list[Node] | None) -> Struct:  # noqa: PLR0912 - an arm for each kind of member
+    def made(self, type: CppType, node: Node, name: str, values: list[Node] | None) -> Struct:  # noqa: C901, PLR0912 - an arm for each kind of member
         """A struct of new locals; without values they are not set yet."""
         if is_union(type):
             return self.made_union(type, node, name, values)
@@ -110,6 +110,8 @@ class Structs(Unions):
                     members[field.name] = self.made(field.type, node, unique, inner if given is not None else (values and []))
             elif sort == "pointer" and given is not None:
                 members[field.name] = self.variable_of(self.pointer(given), field)
+            elif sort == "reference" and given is not None:
+                members[field.name] = self.reference(field, given)
             else:
                 refuse(node, f"member '{field.name}' of type {field.type.spelling} has no form here")
         return Struct(members, type)
@@ -119,13 +121,13 @@ class Structs(Unions):
         if is_union(struct.type):
             return self.copied_union(struct, name)
         members: dict[str, Value] = {}
-        arrays = {
-            field.name: field
-            for field in (Node(cursor) for cursor in _fields(struct.type, self.whole_node))
-            if field.type.sort == "array"
-        }
+        fields = [Node(cursor) for cursor in _fields(struct.type, self.whole_node)]
+        arrays = {field.name: field for field in fields if field.type.sort == "array"}
+        references = {field.name for field in fields if field.type.sort == "reference"}
         for member, held in struct.members.items():
-            if isinstance(held, NumberPlace):
+            if member in references:
+                members[member] = held
+            elif isinstance(held, NumberPlace):
                 local = self.writing.local(f"{name}_{member}", held.held)
                 self.emit(self.declared(local, self.exactly(self.read(held)), held.type))
                 members[member] = evolve(held, text=local, span=None, index=None, is_local=True, field=None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,28 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
     flags = file.flags if any(flag.startswith("-std=") for flag in file.flags) else (*file.flags, "-std=c++17")
     directory = str(Path(file.name).resolve().parent)
     arguments = [*_TARGET, *_DEFINES, *flags, f"-isystem{HEADERS}", f"-I{directory}"]
-    unit = clang().index.parse(file.name, arguments, unsaved_files=[(file.name, f"{file.text}\n{addition}")])
+    texts = {file.name: f"{file.text}\n{addition}"}
+    unit = clang().index.parse(file.name, arguments, unsaved_files=list(texts.items()))
+    assembler = _with_registers(unit.diagnostics, texts)
+    if assembler:  # inline assembler is refused where a codelet comes to it, and else does not matter
+        unit = clang().index.parse(file.name, arguments, unsaved_files=list({**texts, **assembler}.items()))
     errors = [one for one in unit.diagnostics if one.severity >= 3]
     if errors:
         searched = [directory, *(flag[2:] for flag in flags if flag.startswith("-I") and len(flag) > 2)]
         raise CodeletCompileError("\n".join(_shown(one, file, searched) for one in errors))
     included = {str(one.include.name) for one in unit.get_includes()}
     return TranslationUnit(file, unit.cursor, tuple(sorted(name for name in included if not name.startswith(str(HEADERS)))))
+
+
+def _with_registers(diagnostics: Any, texts: Mapping[str, str]) -> dict[str, str]:
+    """The files whose inline assembler names registers of the machine, which the parse's target has not, with a name that it has."""
+    found = {}
+    for one in diagnostics:
+        if one.spelling.startswith("unknown register name '$") and one.location.file is not None:
+            name = one.location.file.name
+            text = texts[name] if name in texts else "\n".join(_lines(name))
+            found[name] = re.sub(r'"\$[am]\d+(?::\d+)?"', lambda match: '"memory"'.ljust(len(match[0])), text)
+    return found
 
 
 def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:

@@ -77,6 +77,41 @@ def graph():
     return Graph(Target.of_preset("bow"))
 
 
+def test_instances_have_the_qualified_names_of_enumerators():
+    text = """
+    namespace ops { enum class Operation { ADD, MAX }; enum Old { FIRST, LAST };
+    template <class T, Operation op, Old old = LAST> struct Update : Vertex { InOut<T> x; bool compute() { if (op == Operation::MAX) *x = 9; return true; } };
+    template <class T, Old old> struct Update<T, Operation::ADD, old> : Vertex { InOut<T> x; bool compute() { *x = 1; return true; } };
+    template struct Update<float, Operation::MAX>; template struct Update<float, Operation::ADD>; }"""
+    found = codelets(text)
+    assert sorted(one.name for one in found) == [
+        "ops::Update<float,ops::Operation::ADD>", "ops::Update<float,ops::Operation::MAX>",
+    ]  # fmt: skip
+
+
+def test_assembler_with_registers_of_the_machine_hinders_only_the_codelets_that_come_to_it():
+    text = """
+    static inline void fast() { asm volatile("f32add $a0, $a1, $a2" ::: "$a0:1", "$m3", "memory"); }
+    struct Good : Vertex { InOut<float> x; bool compute() { *x = 1; return true; } };"""
+    assert [one.name for one in codelets(text)] == ["Good"]
+    with pytest.raises(CodeletError, match="inline assembler"):
+        codelets(text + "\nstruct Bad : Vertex { InOut<float> x; bool compute() { fast(); return true; } };")
+
+
+def test_quarter_is_refused_where_a_codelet_has_it_and_two_values_are_tied():
+    text = """
+    #include <poplar/QuarterFloat.hpp>
+    #include <tuple>
+    template <class T> struct Kind : Vertex { Input<Vector<T>> x; bool compute() { return true; } };
+    static std::tuple<int, float> both(int n) { return std::make_tuple(n + 1, 2.5f); }
+    struct Tied : Vertex { InOut<float> x; bool compute() { int n; float f; std::tie(n, f) = both(3); *x = n + f; return true; } };
+    template struct Kind<half>;"""
+    found = {one.name: one for one in codelets(text)}
+    assert run(found["Tied"], x=np.float32(0))["x"] == [6.5]
+    with pytest.raises(CodeletError, match="no quarter in codelets yet; use half"):
+        codelets(text + "template struct Kind<quarter>;")
+
+
 def test_a_codelet_in_cpp_is_its_twin_in_python():
     text = SCALE.partition("class")[1] + SCALE.partition("class")[2]
     (scale,) = codelets(text)
@@ -326,3 +361,17 @@ def test_a_libclang_that_is_older_than_tried_is_told(monkeypatch):
     with pytest.raises(MissingFeature, match="18 or newer, and this one is older"):
         cpp_codelets(CppSource(None, SCALE + "// older", ""))
     clang_library.clang.cache_clear()
+
+
+def test_a_copy_of_a_struct_with_a_reference_names_the_same():
+    text = """
+    struct Named { int &a; const float &b; Named(int &a, const float &b) : a(a), b(b) {} };
+    struct Listed { int &a; int own; };
+    struct Copies : Vertex { InOut<int> x; InOut<float> y;
+      bool compute() {
+        int n = 1; float f = 2; Named first(n, f); Named second = first; second.a += 4; *y = second.b + first.a;
+        Listed third{n, 9}; Listed fourth = third; fourth.a += 10; fourth.own = 7; *x = n + third.own;
+        return true; } };"""
+    (made,) = codelets(text)
+    ran = run(made, x=np.int32(0), y=np.float32(0))
+    assert (ran["x"], ran["y"]) == ([24], [7.0])

@@ -9,7 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#define CTXT_WORKERS 6
+#include <tileimplconsts.h>
+#define WORKER_ALIGN
 
 namespace poplar {
 
