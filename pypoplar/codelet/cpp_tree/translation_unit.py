@@ -112,7 +112,7 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
 
 
 def _with_registers(diagnostics: Any, texts: Mapping[str, str]) -> dict[str, str]:
-    """The files whose inline assembler names registers of the machine, which the parse's target has not, with a name that it has."""
+    """The files whose assembler names registers of the machine, which the parse's target has not, with a name that it has."""
     found = {}
     for one in diagnostics:
         if one.spelling.startswith("unknown register name '$") and one.location.file is not None:

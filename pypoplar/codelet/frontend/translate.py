@@ -79,6 +79,7 @@ def _pass(attempt: Statements) -> TypedCodelet:
         source.distinct,
         source.writes_all,
         source.always_nearest,
+        bool(source.functions[0].listing.places),  # which C++ has
     )
 
 

@@ -444,6 +444,7 @@ class TypedCodelet:
     distinct: tuple[tuple[str, str], ...] = ()  # fields that never overlap, as the user demands
     writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as the user promises
     always_nearest: bool = False  # halves are never rounded at random, as the user wants it
+    overflow_is_undefined: bool = False  # of signed integers, in the user's language
 
     @property
     def wholes(self) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class VertexContext:
     generator: int = 0  # of the tile's, the one that is asked for random numbers
     written: set[int] | None = None  # bytes of memory where elements begin that were stored to, while a promise is to be kept
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
+    undefined: Callable[[int, str], None] | None = None  # gets location and text of what the user's language leaves undefined
     slot_cycles: int = 6  # of one slot
     slots: int = 0
     waited: int = 0  # of a MultiVertex, slots in which its other workers waited for the slowest

@@ -245,7 +245,7 @@ class _FunctionWriter:
         namespace |= {"?" + name: reading(name).meaning for name in self.readings}
         namespace |= {".rounds": _rounds, ".rounds_together": _rounds_together, ".fields": Fields, ".scalars": scalars}
         namespace |= self.begun
-        namespace |= {".operands": _check_operands, ".float": _check_float, ".check": _check}
+        namespace |= {".overflow": _tell_overflow, ".operands": _check_operands, ".float": _check_float, ".check": _check}
         exec(compile(module, self.file, "exec"), namespace)  # the tree above, made of the typed form alone
         return namespace["compute"]  # type: ignore[no-any-return]
 
@@ -363,6 +363,10 @@ class _FunctionWriter:
             mask = ast.Attribute(_name(".context"), "floating_point_mask", ast.Load())
             checked = _call(".float", name, where, mask, _name(".result"), *arguments)
             return [*checks, self._do(checked), self._assign(target, _name(".result"))]
+        if self.codelet.overflow_is_undefined and statement.operation in _OVERFLOWS:
+            checks.append(self._assign(".result", result))
+            checked = _call(".overflow", _name(".context"), name, where, _name(".result"), *arguments)
+            return [*checks, self._do(checked), self._assign(target, _name(".result"))]
         return [*checks, self._assign(target, result)]
 
     def _begin(self, statement: ApplyToVectors) -> ast.stmt:
@@ -452,6 +456,27 @@ def _check_operands(name: str, where: int, last: int) -> None:
     assert fault is not None
     if fault(last):
         raise VertexFault(fault.code, where, last - 2**64 if last >= 2**63 else last, fault.bound)
+
+
+_OVERFLOWS = {
+    f"{name}_{type}": shown
+    for name, shown in {
+        "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-({})", "abs": "abs({})", "quotient": "{} / {}",
+        "remainder": "{} % {}",
+    }.items()
+    for type in ("i32", "i64")
+}  # fmt: skip
+"""Operations on signed integers that C++ leaves undefined where the type does not hold the result, and how they are written."""
+
+
+def _tell_overflow(context: VertexContext, name: str, where: int, result: int, *arguments: int) -> None:
+    """Say that a result has wrapped, where that is undefined."""
+    whole = name.partition("_")[0]
+    quotient = whole == "remainder" and arguments[1] == -1 and -arguments[0] > arguments[0]  # it has overflowed
+    if context.undefined is not None and (quotient or typed_operation(name).row.meaning(*arguments) != result):
+        type = "int" if name.endswith("i32") else "long long"
+        shown = _OVERFLOWS[name].format(*arguments)
+        context.undefined(where, f"{shown} is beyond {type}, which C++ leaves undefined; here it gives {result}")
 
 
 def _check_float(name: str, where: int, mask: int, result: float, *arguments: float) -> None:

@@ -7,6 +7,7 @@ One vertex after the other, one piece after the other. Codelets run as Python fu
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, assert_never
 
@@ -149,6 +150,7 @@ class Interpreter:
     progress: Callable[[], None] | None = None  # called after every step
     fault: Fault | None = None
     _sequence: int = 0
+    _told: set[tuple[int, int, str]] = Factory(set)  # of what is undefined: codelet, location, and why
     _start: int = 0  # of the running tile's vertices
 
     def walk(self, entry: int) -> Iterator[int]:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
@@ -388,6 +390,12 @@ class Interpreter:
         def debug_print(where: int, text: int, values: tuple[Any, ...]) -> None:
             self.prints.append(DebugRecord(self._sequence, vertex, executable.codelets[codelet].typed.texts[text], values))
 
+        def undefined(where: int, text: str) -> None:
+            place = executable.codelets[codelet].typed.locations[where]
+            if (codelet, where, text.partition(" is ")[2]) not in self._told:
+                self._told.add((codelet, where, text.partition(" is ")[2]))
+                warnings.warn(f"{place.file}:{place.line}: {place.function}: {text}", RuntimeWarning, stacklevel=2)
+
         context = VertexContext(
             clock=self._start,
             cycle_limit=executable.slot_limit(executable.codelets[codelet].typed.kind),
@@ -397,6 +405,7 @@ class Interpreter:
             uninitialised_is_fault=executable.options.uninitialised == "error",
             workers=executable.target.getNumWorkerContexts(),
             debug_print=debug_print,
+            undefined=undefined,
         )
         try:
             memory = self.state.memory.from_tile(tile)

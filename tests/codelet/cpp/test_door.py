@@ -4,6 +4,7 @@
 import io
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,15 +17,20 @@ from cpp_programs import codelet, codelets
 
 from pypoplar import (
     FLOAT,
+    INT,
+    UNSIGNED_INT,
     CodeletCompileError,
     CodeletError,
     CodeletFileType,
+    Engine,
     FileLoadError,
     Graph,
+    IPUModel,
     MissingFeature,
     PoplarTypeError,
     Target,
     UnknownVertexType,
+    program,
 )
 from pypoplar.cli import main
 from pypoplar.codelet.cpp import door
@@ -375,3 +381,59 @@ def test_a_copy_of_a_struct_with_a_reference_names_the_same():
     (made,) = codelets(text)
     ran = run(made, x=np.int32(0), y=np.float32(0))
     assert (ran["x"], ran["y"]) == ([24], [7.0])
+
+
+UNDEFINED = """
+#include <poplar/Vertex.hpp>
+#include <cstdlib>
+using namespace poplar;
+struct Wraps : Vertex {
+  InOut<Vector<int>> x; Input<int> one; InOut<unsigned> u;
+  bool compute() {
+    *u = *u * 3u - 1u;
+    x[0] = x[0] + *one;
+    x[1] = x[1] * x[1];
+    x[2] = -x[2];
+    unsigned short s = 65535; x[3] = s * s;
+    x[4] = x[4] / -*one;
+    for (int i = 0; i < 3; ++i) x[5] -= *one;
+    return true;
+  }
+};
+"""
+
+
+def test_the_interpreter_says_where_a_signed_integer_overflows_and_both_engines_wrap():
+    for mode in ("interpret", "native"):
+        device = IPUModel().createDevice()
+        graph = Graph(device)
+        graph.addCodelets(io.StringIO(UNDEFINED))
+        low, high = -(2**31), 2**31 - 1
+        x = graph.addVariable(INT, [6], "x")
+        graph.setInitialValue(x, np.array([high, 1 << 20, low, 0, low, low + 1], np.int32))
+        one, u = graph.addVariable(INT, [], "one"), graph.addVariable(UNSIGNED_INT, [], "u")
+        graph.setInitialValue(one, 1)
+        graph.setInitialValue(u, 2**32 - 1)
+        step = graph.addComputeSet("wraps")
+        vertex = graph.addVertex(step, "Wraps", {"x": x, "one": one, "u": u})
+        for part in (x, one, u, vertex):
+            graph.setTileMapping(part, 0)
+        graph.createHostRead("x", x)
+        engine = Engine(graph, program.Execute(step), mode=mode)
+        engine.load(device)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            engine.run(0)
+        assert engine.readTensor("x").tolist() == [low, 0, low, 65535 * 65535 - 2**32, low, high - 1]
+        assert not told or "2147483647 + 1 is beyond int, which C++ leaves undefined; here it gives -2147483648" in str(
+            told[0].message
+        )
+        lines = [str(one.message).split(": ", 1)[0].rpartition(":")[2] for one in told]
+        assert lines == (["9", "10", "11", "12", "13", "14"] if mode == "interpret" else [])
+
+
+def test_a_shift_by_the_width_is_a_fault_at_its_line():
+    ours = codelet("int n = *k;\nx[0] = x[1] << n;", "InOut<Vector<int>> x; Input<int> k;")
+    ran = run(ours, x=np.int32([1, 2]), k=np.int32(32))
+    assert ran.fault is not None
+    assert ran.fault[2] == 32
