@@ -284,6 +284,9 @@ class CppLoops(CppStatements):
         variable, body = parts[0], parts[-1]
         vector_node = parts[-2]
         with self.writing.scope():
+            if vector_node.type.value.spelling.removeprefix("const ") == "pypoplar::WorkerRange":
+                self.worker_share(variable, vector_node, body)
+                return
             vector = (
                 self.pointer(vector_node)
                 if vector_node.type.value.sort == "array" or is_array(vector_node.type)
@@ -334,6 +337,26 @@ class CppLoops(CppStatements):
                 self.bindings[variable.key] = place
             with self.writing.indented(), self.looping():
                 self.body(body)
+
+    def worker_share(self, variable: Node, shared: Node, body: Node) -> None:
+        """``for (int i : pypoplar::workerRange(worker, out))``, which Python has as `ipu.worker_range`."""
+        calls = [one for one in shared.walk() if one.kind == "CALL_EXPR" and one.name == "workerRange"]
+        if not calls or variable.type.sort != "number":
+            refuse(shared, "write for (int i : pypoplar::workerRange(worker, out)): it stands in a range-for only")
+        worker, of = calls[0].parts[-2:]
+        if of.type.value.sort == "number":
+            shown = self.exactly(self.converted(self.number(of), "i32", of)).text
+        else:
+            vector = self.container(of)
+            if not isinstance(vector, VectorName | Rows):
+                refuse(of, "what workers share is a vector, a list of rows, or a number")
+            shown = vector.text
+        number = self.exactly(self.converted(self.number(worker), "i32", worker)).text
+        name = self.writing.local(variable.name, "i32")
+        self.bindings[variable.key] = NumberPlace(name, variable.type.value.code, "i32", counts=True, is_local=True)
+        self.emit(f"for {name} in {self.use('ipu.worker_range')}({number}, {shown}):")
+        with self.writing.indented(), self.looping():
+            self.body(body)
 
     # switch
 
