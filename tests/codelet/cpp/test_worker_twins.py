@@ -288,8 +288,8 @@ def _some_nan(type):
     return values
 
 
-F, H, U, I = "float", "half", "unsigned int", "int"
-DTYPES = {F: np.float32, H: np.float16, U: np.uint32, I: np.int32, "unsigned char": np.uint8}
+F, H, U, S = "float", "half", "unsigned int", "int"
+DTYPES = {F: np.float32, H: np.float16, U: np.uint32, S: np.int32, "unsigned char": np.uint8}
 _LOOKUP = {
     "offsets": _whole(3, 9, 5),
     "baseOffset": np.uint32(3),
@@ -303,7 +303,7 @@ _RUNS = {
 }  # fmt: skip
 
 
-def _twins():  # noqa: C901 - a few of each file
+def _twins():
     """File, class, types, fields."""
     for t in (F, H):
         d = DTYPES[t]
@@ -371,7 +371,7 @@ def _twins():  # noqa: C901 - a few of each file
             (t,),
             {"out": _zeros(6, d), "in": _row(8, d), **_RUNS, "fwdActsIn": _row(6, d), "fwdActsOut": _row(8, d)},
         )
-    for t in (I, U):
+    for t in (S, U):
         d = DTYPES[t]
         yield "popops_encoding", "Iota", (t,), {"out": [_zeros(7, d), _zeros(2, d)], "offsets": _whole(5, 9, type=d)}
         yield (
@@ -427,7 +427,7 @@ def _parameters():
         seen.add(name)
 
 
-@pytest.mark.parametrize("key", _parameters())
+@pytest.mark.parametrize("key", list(_parameters()))
 def test_a_codelet_of_ours_and_its_twin_compute_and_cost_the_same(key):
     file, name, types, values = TWINS[key]
     found = getattr(codelet_module(f"{file}.py"), name)
