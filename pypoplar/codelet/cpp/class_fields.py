@@ -27,6 +27,13 @@ _KINDS: dict[str, Kind] = {
     "poplar::SupervisorVertex": "supervisor",
 }
 _ACCESS: dict[str, Access] = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
+LAYOUTS = {
+    "ONE_PTR": 4, "SPAN": 8, "SHORT_SPAN": 4, "COMPACT_PTR": 2, "SCALED_PTR32": 2, "SCALED_PTR64": 2, "SCALED_PTR128": 2,
+    "DELTAN": 8, "DELTANELEMENTS": 8, "COMPACT_DELTAN": 6,
+}  # fmt: skip
+"""Bytes of a vertex that the layouts of a vector, or of a list of rows, take: a pointer, and a length where they have one."""
+ROW_LAYOUTS = LAYOUTS | {"DELTAN": 4, "DELTANELEMENTS": 4, "COMPACT_DELTAN": 4}
+"""Bytes for each row: of a list an offset and a length in one word."""
 _LISTS = ("poplar::VectorList",)
 
 
@@ -40,6 +47,7 @@ class CppField:
     element: CppType
     alignment: int = 0
     default: float | None = None
+    layouts: tuple[str, str] = ("", "")  # of the vector or list, and of the rows of a vector of edges
 
     @property
     def code(self) -> str:
@@ -52,7 +60,10 @@ class CppField:
 
     def field(self) -> Field:
         """As graphs have it."""
-        return Field(self.name, self.access, self.form, BY_NAME[NAMES[self.code]], default=self.default, aligned=self.alignment)
+        return Field(
+            self.name, self.access, self.form, BY_NAME[NAMES[self.code]], default=self.default, aligned=self.alignment,
+            pointer_bytes=LAYOUTS.get(self.layouts[0], 0), row_bytes=ROW_LAYOUTS.get(self.layouts[1], 0),
+        )  # fmt: skip
 
 
 @frozen
@@ -171,7 +182,8 @@ def _field(node: Node) -> CppField:
             _check_nesting(inner, node)
             if outer in _ACCESS:
                 held = type_of(inner.clang.get_template_argument_type(0))
-                return CppField(node.name, _ACCESS[outer], "list", _element(held, node), _alignment(held, node))
+                layouts = _layout(type), _layout(held) or "SPAN"
+                return CppField(node.name, _ACCESS[outer], "list", _element(held, node), _alignment(held, node), layouts=layouts)
             return CppField(node.name, "state", "vector", _element(type, node), _alignment(type, node))
         refuse(
             node,
@@ -196,7 +208,16 @@ def _edge(node: Node, access: Access, type: CppType) -> CppField:
     if inner.value.sort == "number":
         return CppField(node.name, access, "scalar", inner)
     form, element = vector_type(inner, node)
-    return CppField(node.name, access, form, element, _alignment(inner, node))
+    layouts = _layout(inner), _layout(inner) if form == "list" else ""
+    return CppField(node.name, access, form, element, _alignment(inner, node), layouts=layouts)
+
+
+def _layout(type: CppType) -> str:
+    """The layout that a vector or a list has among its arguments."""
+    _, arguments = split_arguments(type.spelling.removeprefix("const "))
+    named = [argument.rpartition("::")[2] for argument in arguments[1:2]]
+    usual = "DELTAN" if "VectorList<" in type.spelling else "SPAN"
+    return named[0] if named and named[0] in LAYOUTS else usual
 
 
 def vector_type(type: CppType, node: Node) -> tuple[Form, CppType]:

@@ -50,6 +50,8 @@ class Field:
     default: Default | None = field(default=None, eq=same_default)  # of a plain field
     record: RecordLayout | None = None  # of a vector of records, whose type is that of their bytes
     aligned: int = 0  # bytes that the user demands the place of the vector, or of each row, to be a multiple of; 0: nothing
+    pointer_bytes: int = 0  # that the vertex keeps for it, pointer and length, as a layout of C++ has it; 0: a word for each
+    row_bytes: int = 0  # for each row, the same
 
     @property
     def unit(self) -> int:

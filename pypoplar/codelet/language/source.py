@@ -83,6 +83,8 @@ class CodeletSource:
                     field.type.__name__ if field.record is None else field.record.to_json(),
                     _write_default(field.default),
                     field.aligned,
+                    field.pointer_bytes,
+                    field.row_bytes,
                 ]
                 for field in self.fields
             ],
@@ -197,8 +199,12 @@ def _read(tree: Any) -> dict[str, Meaning]:
     return meanings
 
 
-def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any, aligned: Any) -> Field:
-    return _read_alignment(_read_content(name, access, form, type, written), aligned)
+def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any, aligned: Any, *layout: Any) -> Field:
+    pointer, row = layout or (0, 0)  # which files of earlier versions have not
+    if not all(size.__class__ is int and 0 <= size <= 16 for size in layout):
+        raise ValueError(f"{name}: a layout of {layout!r} bytes")
+    field = _read_alignment(_read_content(name, access, form, type, written), aligned)
+    return evolve(field, pointer_bytes=pointer, row_bytes=row)
 
 
 def _read_alignment(field: Field, aligned: Any) -> Field:

@@ -18,6 +18,7 @@ from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.codelet.ir.typed import Block, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import revision
+from pypoplar.codelet.language.declaration import Field
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, field_table
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
@@ -118,25 +119,26 @@ class UsedVertices:
 
 def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
     """Bytes of pointers and lengths of each of these vertices, with the rows of its lists."""
-    words = np.array(
-        [
-            sum(1 if field.form == "scalar" else 2 for field in codelet.fields if field.access != "state")
-            for codelet in graph.codelets
-        ]
-    )
-    own = (
-        words[graph.vertices.codelet[vertices]] * POINTER_BYTES + VERTEX_POINTER_BYTES
-        if len(graph.codelets)
-        else np.zeros(0, np.int64)
-    )
+    sizes = np.array([sum(map(_pointer_bytes, codelet.fields)) for codelet in graph.codelets], np.int64)
+    sizes = -(-sizes // POINTER_BYTES) * POINTER_BYTES  # whole words
+    own = sizes[graph.vertices.codelet[vertices]] + VERTEX_POINTER_BYTES if len(graph.codelets) else np.zeros(0, np.int64)
     fields = field_table(graph)
     edges = graph.edges
     if len(edges.vertex) == 0:
         return np.asarray(own)
-    is_row = fields.form[fields.entries(graph.vertices.codelet[edges.vertex], edges.field)] == LIST
-    rows = np.bincount(edges.vertex[is_row], minlength=len(graph.vertices.codelet))
-    whole: Int64s = own + rows[vertices] * 2 * POINTER_BYTES
+    entries = fields.entries(graph.vertices.codelet[edges.vertex], edges.field)
+    is_row = fields.form[entries] == LIST
+    of_row = np.array([field.row_bytes or 2 * POINTER_BYTES for codelet in graph.codelets for field in codelet.fields], np.int64)
+    rows = np.bincount(edges.vertex[is_row], of_row[entries[is_row]], minlength=len(graph.vertices.codelet)).astype(np.int64)
+    whole: Int64s = own + -(-rows[vertices] // POINTER_BYTES) * POINTER_BYTES
     return whole
+
+
+def _pointer_bytes(field: Field) -> int:
+    """Bytes of the pointer of a field, and of its length."""
+    if field.access == "state":
+        return 0
+    return field.pointer_bytes or POINTER_BYTES * (1 if field.form == "scalar" else 2)
 
 
 def _tables(graph: FrozenGraph, vertices: Int64s, tile: Int64s) -> Int64s:

@@ -437,3 +437,29 @@ def test_a_shift_by_the_width_is_a_fault_at_its_line():
     ran = run(ours, x=np.int32([1, 2]), k=np.int32(32))
     assert ran.fault is not None
     assert ran.fault[2] == 32
+
+
+def test_layouts_take_the_memory_that_poplar_gives_them():
+    text = """
+    template <VectorLayout L> struct One : Vertex { Input<Vector<float, L>> x; Output<float> y; bool compute() { *y = x[0]; return true; } };
+    template struct One<VectorLayout::ONE_PTR>; template struct One<VectorLayout::SPAN>; template struct One<VectorLayout::SHORT_SPAN>;
+    template struct One<VectorLayout::COMPACT_PTR>;
+    template <class V> struct Rows : Vertex { V x; Output<float> y; bool compute() { *y = x[0][0]; return true; } };
+    template struct Rows<Input<VectorList<float, VectorListLayout::DELTANELEMENTS>>>;
+    template struct Rows<Vector<Input<Vector<float, VectorLayout::ONE_PTR>>, VectorLayout::ONE_PTR>>;
+    template struct Rows<Vector<Input<Vector<float>>>>;"""
+    sizes = {}
+    for made in codelets(text):
+        device = IPUModel().createDevice()
+        graph = Graph(device)
+        graph.addCodelets(io.StringIO("#include <poplar/Vertex.hpp>\nusing namespace poplar;\n" + text))
+        x, y = graph.addVariable(FLOAT, [3, 4], "x"), graph.addVariable(FLOAT, [], "y")
+        step = graph.addComputeSet("step")
+        given = [x[row] for row in range(3)] if made.name.startswith("Rows") else x.flatten()
+        one = graph.addVertex(step, made.name, {"x": given, "y": y})
+        for part in (x, y, one):
+            graph.setTileMapping(part, 0)
+        engine = Engine(graph, program.Execute(step))
+        sizes[made.name] = int(engine.executable.memory.edge_pointers.sum())
+    vertex_and_y = 8
+    assert sorted(sizes.values()) == sorted(vertex_and_y + size for size in (4, 8, 4, 4, 8 + 3 * 4, 4 + 3 * 4, 8 + 3 * 8))

@@ -268,7 +268,7 @@ def test_json_keeps_the_demands():
 )
 def test_a_damaged_demand_is_refused(field, value, message):
     tree = json.loads(json.dumps(source().to_json()))
-    tree["fields"][field][-1] = value
+    tree["fields"][field][5] = value
     with pytest.raises(FileLoadError, match=re.escape(message)):
         CodeletSource.from_json(tree)
 
