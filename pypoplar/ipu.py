@@ -534,7 +534,7 @@ def float2(a: float, b: float) -> tuple[float, ...]:
 
         self.out[i], self.out[i + 1] = ipu.float2(self.x[i] * s, self.x[i + 1] * s)
     """
-    return tuple(np.float32([a, b]).tolist())
+    return tuple(np.array([a, b], np.float32).tolist())
 
 
 def float4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
@@ -561,7 +561,7 @@ def float4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
 
         a, b, c, d = ipu.float4(a * s, b * s, c * s, d * s)
     """
-    return tuple(np.float32([a, b, c, d]).tolist())
+    return tuple(np.array([a, b, c, d], np.float32).tolist())
 
 
 def half2(a: float, b: float) -> tuple[float, ...]:
@@ -588,7 +588,7 @@ def half2(a: float, b: float) -> tuple[float, ...]:
 
         self.out[i], self.out[i + 1] = ipu.half2(self.x[i] * s, self.x[i + 1] * s)
     """
-    return tuple(np.float16([a, b]).tolist())
+    return tuple(np.array([a, b], np.float16).tolist())
 
 
 def half4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
@@ -615,4 +615,4 @@ def half4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
 
         a, b, c, d = ipu.half4(a * s, b * s, c * s, d * s)
     """
-    return tuple(np.float16([a, b, c, d]).tolist())
+    return tuple(np.array([a, b, c, d], np.float16).tolist())

@@ -329,10 +329,10 @@ class HardwareVectors(CppExpressions):
             return
         if self.entangled(target, codes):
             codes = [self.kept(one) for one in codes]
-        for place, code in zip(target.parts, codes, strict=True):
+        for place, one in zip(target.parts, codes, strict=True):
             if not isinstance(place, NumberPlace):
                 refuse(node, "this vector is no variable that could be set")
-            self.store(place, code, node)
+            self.store(place, one, node)
 
     def entangled(self, target: VectorLanes, codes: list[NumberText]) -> bool:
         """Whether an element is made of one that has been set before."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from types import EllipsisType
 
-from pypoplar.codelet.frontend.hardware_vectors import HardwareVectors
 from pypoplar.codelet.frontend.inference import (
     NAMES,
     Mixed,
@@ -24,6 +23,7 @@ from pypoplar.codelet.frontend.inference import (
 from pypoplar.codelet.frontend.inlining import content_of
 from pypoplar.codelet.frontend.locals import both
 from pypoplar.codelet.frontend.translator_state import FunctionScope, nodes_of
+from pypoplar.codelet.frontend.vector_assignments import VectorAssignments
 from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported, without_effect
 from pypoplar.codelet.language.environment import dotted_name
@@ -34,7 +34,7 @@ _ZERO = Literal(0, "i32")
 READ_ONLY = "{} is a constant table, which device code only reads: keep what changes in a plain field"
 
 
-class Statements(HardwareVectors):
+class Statements(VectorAssignments):
     """Statements in order. What no path reaches is passed over, and so are the branches that a constant rules out."""
 
     def body(self, statements: list[ast.stmt]) -> None:

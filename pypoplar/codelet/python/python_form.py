@@ -473,7 +473,8 @@ def _tell_overflow(context: VertexContext, name: str, where: int, result: int, *
     """Say that a result has wrapped, where that is undefined."""
     whole = name.partition("_")[0]
     quotient = whole == "remainder" and arguments[1] == -1 and -arguments[0] > arguments[0]  # it has overflowed
-    if context.undefined is not None and (quotient or typed_operation(name).row.meaning(*arguments) != result):
+    exactly: Any = typed_operation(name).row.meaning  # of whole numbers, however large
+    if context.undefined is not None and (quotient or exactly(*arguments) != result):
         type = "int" if name.endswith("i32") else "long long"
         shown = _OVERFLOWS[name].format(*arguments)
         context.undefined(where, f"{shown} is beyond {type}, which C++ leaves undefined; here it gives {result}")

@@ -17,8 +17,8 @@ from pypoplar.codelet.ir.kept_analyses import found_once
 from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.codelet.ir.typed import Block, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
-from pypoplar.codelet.operations.table import revision
 from pypoplar.codelet.language.declaration import Field
+from pypoplar.codelet.operations.table import revision
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, field_table
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile

@@ -33,7 +33,7 @@ class _Lane:
     rest: tuple[Statement, ...]
 
 
-class HardwareVectors(Loops):
+class VectorAssignments(Loops):
     """Assignments of them."""
 
     vectors = 0  # instructions on vectors so far
