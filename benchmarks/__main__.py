@@ -45,6 +45,7 @@ ROWS = (
     "transformer",
     "torch_models",
     "onnx_models",
+    "keras_models",
     "large_networks",
     "predictions",
 )
