@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
-from attrs import define, field, frozen
+from attrs import define, field
 from keras.src.backend.torch.trainer import TorchTrainer
 
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, TensorShapeError
@@ -16,6 +17,7 @@ from pypoplar.keras.captured_step import Capture, CapturedStep, StepKind, step_o
 from pypoplar.keras.device_optimizer import OptimizerPair
 from pypoplar.keras.ipu.utils import DeviceSeed, device_seed
 from pypoplar.keras.keras_batches import StepBatch, joined_batches
+from pypoplar.keras.layer_settings import layer_settings
 from pypoplar.keras.pipeline_stages import stages_by_layer
 from pypoplar.keras.step_options import StepOptions
 from pypoplar.poptorch.executor import PoplarExecutor
@@ -23,17 +25,18 @@ from pypoplar.poptorch.models import inferenceModel, trainingModel
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.report.report import Report
 
-CHANGES = 4  # calls in a row, each of which would have to compile, after which shapes are taken to change for ever
+CHANGES = 8  # executions of a kind in a row, each of other shapes than any before, after which shapes are taken to change for ever
 STEP_METHODS = {StepKind.TRAIN: "train_step", StepKind.TEST: "test_step", StepKind.PREDICT: "predict_step"}
 
 
-@frozen(eq=False)
+@define(eq=False)
 class CompiledStep:
     """A step for batches of one signature, so many in a call."""
 
     step: CapturedStep
     executor: PoplarExecutor
     count: int
+    settings: Any = None  # of the layers, once it is compiled
 
     def run(self, batches: list[StepBatch]) -> tuple[torch.Tensor | None, list[Any]]:
         """The losses of batches, None where only predictions are asked for, and each batch's predictions."""
@@ -56,7 +59,7 @@ class DeviceModel:
     steps: dict[Any, CompiledStep] = field(factory=dict)
     pair: OptimizerPair | None = None  # of the optimiser and the variables that it trains
     last: PoplarExecutor | None = None
-    compiled_in_a_row: int = 0
+    new_shapes: Counter[StepKind] = field(factory=Counter)  # in a row, of each kind
     seed: DeviceSeed = field(factory=device_seed)  # that compiled steps have
 
     # what Keras calls
@@ -115,7 +118,8 @@ class DeviceModel:
         for one in self.steps.values():
             one.executor.destroy()
         self.steps.clear()
-        self.pair, self.last, self.compiled_in_a_row = None, None, 0
+        self.pair, self.last = None, None
+        self.new_shapes.clear()
 
     def check(self, kind: StepKind) -> None:
         """Refuse what the device cannot do of a kind of step: `MissingFeature` and `InvalidOption`."""
@@ -158,7 +162,7 @@ class DeviceModel:
         """The optimiser's counterpart, made anew where Keras' optimiser or what is trained has changed."""
         model, pair = self.model, self.pair
         trained = list(model.trainable_variables)
-        if pair is None or pair.optimizer is not model.optimizer or [*map(id, pair.variables)] != [*map(id, trained)]:
+        if pair is None or not pair.is_of(model.optimizer, trained):
             self.forget()
             self.pair = pair = OptimizerPair(model.optimizer, trained)
         return pair
@@ -168,11 +172,12 @@ class DeviceModel:
             self.model._symbolic_build(data_batch=(batches[0].x, batches[0].y, batches[0].sample_weight))
         key = (kind, batches[0].signature, len(batches))
         found = self.steps.get(key)
-        if found is not None and found.step.is_of(self.model):
-            self.compiled_in_a_row = 0
+        if found is not None and found.step.is_of(self.model) and found.settings in (None, layer_settings(self.model)):
+            self.new_shapes[kind] = 0
             return found
-        self.compiled_in_a_row += 1
-        if self.compiled_in_a_row > CHANGES:
+        known = any(step == kind and signature == batches[0].signature for step, signature, _ in self.steps)
+        self.new_shapes[kind] += not known
+        if self.new_shapes[kind] > CHANGES:
             shapes = ", ".join(str(tuple(one.shape)) for one in batches[0].tensors)
             raise TensorShapeError(
                 f"{CHANGES} executions in a row had other shapes than those before them, and each is compiled anew; now {shapes}: "
@@ -196,6 +201,8 @@ class DeviceModel:
             self.seed = device_seed()
             self._draw_anew()
         found = compiled.run(batches)
+        if compiled.settings is None:
+            compiled.settings = layer_settings(self.model)
         self.last = compiled.executor
         return found
 

@@ -11,7 +11,8 @@ import torch
 from attrs import define, field, frozen
 
 from pypoplar.errors import MissingFeature
-from pypoplar.keras.update_rules import CLIPS, RULES, KerasUpdate
+from pypoplar.keras.update_rules import AVERAGES, CLIPS, CLIPS_NORM, CONSTRAINT, LONGEST, OVERWRITES, RULES, SKIPS, KerasUpdate
+from pypoplar.keras.weight_constraints import constraint_of
 from pypoplar.poptorch.executor import PoplarExecutor
 
 STEP = "step"
@@ -45,11 +46,8 @@ KINDS: dict[str, KerasKind] = {
     ),
     "Adagrad": KerasKind("Adagrad", {"epsilon": "epsilon"}, {}, {"accumulator": "_accumulators"}),
 }
-REFUSED = {
-    "clipnorm": "global_clipnorm and clipvalue are there",
-    "use_ema": "",
-    "gradient_accumulation_steps": "model.set_gradient_accumulation_options accumulates gradients",
-}
+REFUSED = {"gradient_accumulation_steps": "model.set_gradient_accumulation_options accumulates gradients"}
+AVERAGE = "average"
 
 
 def kind_of(optimizer: Any) -> KerasKind:
@@ -62,7 +60,7 @@ def kind_of(optimizer: Any) -> KerasKind:
         raise MissingFeature(f"the optimizer {name} is not there on the IPU; there are {', '.join(KINDS)}")
     for argument, instead in REFUSED.items():
         if getattr(optimizer, argument):
-            raise MissingFeature(f"{name}: {argument} is not there on the IPU yet{f'; {instead}' if instead else ''}")
+            raise MissingFeature(f"{name}: {argument} is not there on the IPU yet; {instead}")
     return kind
 
 
@@ -75,38 +73,57 @@ class OptimizerPair:
     device: KerasUpdate = field(init=False)
     kind: KerasKind = field(init=False)
     told: dict[str, float] = field(init=False, factory=dict)  # numbers that the device has
+    flags: dict[str, Any] = field(init=False)
+    fixed: Any = field(init=False)  # what steps are compiled for
 
     def __attrs_post_init__(self) -> None:
         self.kind = kind_of(self.optimizer)
         if not self.optimizer.built:
             self.optimizer.build(self.variables)
-        self._refuse_constraints()
-        flags = {name: bool(getattr(self.inner, one)) for name, one in self.kind.flags.items()}
-        flags[CLIPS] = self.inner.clipvalue is not None
-        if "momentum" in self.kind.numbers:
-            flags["has_momentum"] = self.inner.momentum != 0
-        longest = self.inner.global_clipnorm
+        self.flags = self._flags()
         numbers = self.numbers()
         self.told = dict(numbers)
         decay, scaling = numbers.pop("weight_decay"), numbers.pop("loss_scaling")
-        groups = [{"params": params, "weight_decay": rate} for params, rate in self._by_decay(decay) if params]
-        self.device = RULES[self.kind.rule](groups, numbers, math.inf if longest is None else float(longest), scaling, flags)
+        longest = LONGEST if self.inner.global_clipnorm is None else float(self.inner.global_clipnorm)
+        longest = longest if self.flags[SKIPS] or self.inner.global_clipnorm is not None else math.inf
+        self.fixed = self._fixed()
+        self.device = RULES[self.kind.rule](self._groups(decay), numbers, longest, scaling, self.flags)
+
+    def _flags(self) -> dict[str, Any]:
+        """What of the optimiser is in the program."""
+        own = self.inner
+        flags: dict[str, Any] = {name: bool(getattr(own, one)) for name, one in self.kind.flags.items()}
+        flags |= {CLIPS: own.clipvalue is not None, CLIPS_NORM: own.clipnorm is not None, SKIPS: own is not self.optimizer}
+        flags |= {AVERAGES: bool(own.use_ema), OVERWRITES: (own.use_ema and own.ema_overwrite_frequency) or 0, CONSTRAINT: None}
+        if "momentum" in self.kind.numbers:
+            flags["has_momentum"] = own.momentum != 0
+        return flags
+
+    def is_of(self, optimizer: Any, trained: list[Any]) -> bool:
+        """Whether it is still an optimiser's, for these variables, and says the same but for its numbers."""
+        same = self.optimizer is optimizer and [*map(id, self.variables)] == [*map(id, trained)]
+        return same and self.fixed == self._fixed()
+
+    def _fixed(self) -> Any:
+        own = self.inner
+        constraints = [id(one.constraint) for one in self.variables]
+        return self._flags(), own.global_clipnorm, own.loss_scale_factor, bool(own.weight_decay), constraints
 
     @property
     def inner(self) -> Any:
         """The optimiser that has the formula: within one that scales losses, the one in it."""
         return getattr(self.optimizer, "inner_optimizer", self.optimizer)
 
-    def _refuse_constraints(self) -> None:
-        for variable in self.variables:
-            if variable.constraint is not None:
-                name = type(variable.constraint).__name__
-                raise MissingFeature(f"the constraint {name} of {variable.path} is not there on the IPU")
-
-    def _by_decay(self, decay: float) -> Iterator[tuple[list[torch.Tensor], float]]:
-        decays = [bool(decay) and bool(self.inner._use_weight_decay(variable)) for variable in self.variables]
-        for wanted, rate in ((True, decay), (False, 0.0)):
-            yield [one.value for one, does in zip(self.variables, decays, strict=True) if does is wanted], rate
+    def _groups(self, decay: float) -> list[dict[str, Any]]:
+        """Parameters that decay, and others; each by itself that is clipped or constrained by itself."""
+        alike: dict[Any, dict[str, Any]] = {}
+        for place, variable in enumerate(self.variables):
+            constraint = constraint_of(variable)
+            alone = constraint is not None or self.flags[CLIPS_NORM]
+            rate = decay if decay and self.inner._use_weight_decay(variable) else 0.0
+            group = alike.setdefault(place if alone else f"{rate}", {"params": [], "weight_decay": rate, CONSTRAINT: constraint})
+            group["params"].append(variable.value)
+        return list(alike.values())
 
     def numbers(self) -> dict[str, float]:
         """Keras' numbers now; the rate of a schedule is that of the next step."""
@@ -115,6 +132,7 @@ class OptimizerPair:
         found = {name: getattr(own, one) for name, one in self.kind.numbers.items()}
         found |= {"lr": own.learning_rate, "weight_decay": own.weight_decay or 0.0}
         found |= {"clipvalue": 0.0 if clip is None else clip, "loss_scaling": 1.0 if scaling is None else scaling}
+        found |= {"clipnorm": own.clipnorm or 0.0, "ema_momentum": own.ema_momentum if own.use_ema else 0.0}
         return {name: _plain(number) for name, number in found.items()}
 
     @property
@@ -141,6 +159,8 @@ class OptimizerPair:
     def _states(self) -> Iterator[tuple[Any, dict[str, torch.Tensor]]]:
         """Keras' tensors of each trained parameter, by the states' names on the device."""
         lists = {name: getattr(self.inner, one, None) for name, one in self.kind.variables.items()}
+        if self.flags[AVERAGES]:
+            lists[AVERAGE] = self.inner._model_variables_moving_average
         for place, variable in enumerate(self.variables):
             index = self.inner._get_variable_index(variable)
             yield self.variables[place].value, {name: several[index].value for name, several in lists.items() if several}
@@ -150,7 +170,7 @@ class OptimizerPair:
         steps = torch.tensor(_plain(self.inner.iterations))
         with torch.no_grad():
             for parameter, tensors in self._states():
-                if tensors:
+                if tensors or self.flags[SKIPS]:
                     self.device.state[parameter] = {**{name: one.detach() for name, one in tensors.items()}, STEP: steps}
 
     def take(self, steps: int) -> None:
@@ -160,8 +180,31 @@ class OptimizerPair:
             for parameter, tensors in self._states():
                 for name, tensor in tensors.items():
                     tensor.copy_(held[parameter][name])
-        self.inner._iterations.assign_add(steps)
+        made = self._made(steps)
+        self.inner._iterations.assign_add(made)
+        if self.flags[SKIPS]:
+            self._scale(made, steps - made)
         self._set_states()
+
+    def _made(self, steps: int) -> int:
+        """How many of so many steps the device has made: all, unless it leaves out those of gradients that are not finite."""
+        if not self.flags[SKIPS] or not self.variables:
+            return steps
+        held = self.device.state[self.variables[0].value]
+        return round(float(held[STEP]) - _plain(self.inner.iterations))
+
+    def _scale(self, made: int, skipped: int) -> None:
+        """Let the scale of the loss follow the gradients, as Keras has it; several steps of an execution have one scale."""
+        scaler = self.optimizer
+        if skipped:
+            scaler.step_counter.assign(0)
+            scaler.dynamic_scale.assign(scaler.dynamic_scale * 0.5)
+            return
+        counted = int(_plain(scaler.step_counter)) + made
+        grows = counted >= scaler.dynamic_growth_steps
+        scaler.step_counter.assign(0 if grows else counted)
+        if grows:
+            scaler.dynamic_scale.assign(scaler.dynamic_scale * 2.0)
 
 
 def _plain(number: Any) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import keras_rig as rig
 import numpy as np
 import pytest
@@ -159,6 +161,8 @@ OPTIMIZERS = {
     "AdamW": lambda: keras.optimizers.AdamW(0.01),
     "RMSprop": lambda: keras.optimizers.RMSprop(0.01, momentum=0.5, centered=True),
     "Adagrad": lambda: keras.optimizers.Adagrad(0.05),
+    "clipnorm": lambda: keras.optimizers.SGD(0.1, momentum=0.9, clipnorm=0.05),
+    "averages": lambda: keras.optimizers.AdamW(0.01, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=3),
 }
 
 
@@ -173,3 +177,76 @@ def test_ten_steps_of_an_optimizer_are_those_of_keras(name):
         rig.assert_near(device, host, 1e-6 if step == 0 else 1e-5)
         for model in (device, host):
             model.optimizer.learning_rate = 0.01 / (step + 1)
+
+
+CONSTRAINTS = {
+    "MaxNorm": lambda: keras.constraints.MaxNorm(0.8),
+    "MinMaxNorm": lambda: keras.constraints.MinMaxNorm(0.9, 1.1, rate=0.5, axis=1),
+    "NonNeg": lambda: keras.constraints.NonNeg(),
+    "UnitNorm": lambda: keras.constraints.UnitNorm(axis=[0, 1]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_weights_keep_their_constraints_as_in_keras(name):
+    def make():
+        first = layers.Dense(5, activation="tanh", kernel_constraint=CONSTRAINTS[name](), bias_constraint="non_neg")
+        return keras.Sequential([keras.Input((4,)), first, layers.Dense(3)])
+
+    device, host = rig.twins(make, lambda: keras.optimizers.Adam(0.05))
+    for _ in range(4):
+        for model in (device, host):
+            model.train_on_batch(*data())
+    rig.assert_near(device, host)
+
+
+def test_a_scale_of_losses_grows_and_shrinks_as_in_keras():
+    """Steps whose gradients have no room in halves are left out, and the scale is halved; behind two that have it is doubled."""
+
+    def make():
+        keras.config.set_dtype_policy("mixed_float16")
+        try:
+            return network()
+        finally:
+            keras.config.set_dtype_policy("float32")
+
+    device, host = rig.twins(
+        make,
+        lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01), initial_scale=2.0**17, dynamic_growth_steps=2),
+    )
+    seen = []
+    for _ in range(6):
+        for model in (device, host):
+            model.train_on_batch(*data())
+        states = [
+            (float(one.dynamic_scale.numpy()), int(one.step_counter.numpy()), int(one.iterations.numpy()))
+            for one in (device.optimizer, host.optimizer)
+        ]
+        assert states[0] == states[1]
+        seen.append(states[0])
+    assert {later[2] - earlier[2] for earlier, later in itertools.pairwise(seen)} == {0, 1}
+    assert rig.apart(device.get_weights(), host.get_weights()) <= 1e-3
+
+
+@pytest.mark.slow
+def test_what_is_changed_of_layers_and_optimizers_holds_from_the_next_call_on():
+    def make():
+        return keras.Sequential(
+            [keras.Input((4,)), layers.Dense(5, activation="tanh"), layers.BatchNormalization(), layers.Dense(3)]
+        )
+
+    device, host = rig.twins(make, lambda: keras.optimizers.SGD(0.1, momentum=0.5))
+    changes = (
+        lambda model: setattr(model.layers[0], "activation", keras.activations.relu),
+        lambda model: setattr(model.layers[1], "momentum", 0.5),
+        lambda model: setattr(model.layers[1], "trainable", False),
+        lambda model: setattr(model.optimizer, "nesterov", True),
+        lambda model: setattr(model.optimizer, "clipvalue", 0.01),
+        lambda model: setattr(model.optimizer, "weight_decay", 0.1),
+    )
+    for change in (lambda model: None, *changes):
+        for model in (device, host):
+            change(model)
+            model.train_on_batch(*data())
+        rig.assert_near(device, host, 1e-5)  # the gradient before a normalization is next to nothing

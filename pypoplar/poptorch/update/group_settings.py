@@ -32,6 +32,8 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "Adadelta": ("maximize",),
     "Adamax": ("maximize",),
 }
+SETTINGS: dict[str, tuple[str, ...]] = {}
+"""What else decides the program, as it is, of kinds beside PyTorch's."""
 ATTRIBUTES: Mapping[str, Any] = {
     "use_combined_accum": False,
     "accum_type": torch.float32,
@@ -74,6 +76,7 @@ class GroupSettings:
         known = [name for name in (*names, "loss_scaling") if _is_constant(optimizer, kind, name, given)]
         constant = {part for name in known for part in _parts(name)}
         fixed: dict[str, Any] = {name: bool(given.get(name, False)) for name in FLAGS[kind]}
+        fixed |= {name: given[name] for name in SETTINGS.get(kind, ())}
         fixed |= {name: getattr(optimizer, name, usual) for name, usual in ATTRIBUTES.items()}
         fixed["initial_accumulator_value"] = float(given.get("initial_accumulator_value", 0.0))  # of Adagrad
         return GroupSettings(kind, group, values, frozenset(constant), fixed)

@@ -38,7 +38,7 @@ from pypoplar.poptorch.update.gradient_descent import (
     descent_states,
     is_combined,
 )
-from pypoplar.poptorch.update.group_settings import FLAGS, NUMBERS, GroupSettings
+from pypoplar.poptorch.update.group_settings import FLAGS, NUMBERS, SETTINGS, GroupSettings
 from pypoplar.poptorch.update.host_optimizer import TYPES, DeviceState, HostOptimizer, StepCount
 from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
 from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind, TrainedParameter, WeightHomes
@@ -81,12 +81,14 @@ class UpdateRule:
     flags: tuple[str, ...]
     states: Callable[[GroupSettings], list[StateKind]]
     step: Callable[[ParameterStep, Sequence], None]
+    settings: tuple[str, ...] = ()  # of groups, which decide the program as flags do, and are no truth values
 
 
 def add_rule(rule: UpdateRule) -> None:
     """Let the device do the steps of another kind of optimiser."""
     KINDS[rule.kind] = rule.optimizer
     NUMBERS[rule.kind], FLAGS[rule.kind] = rule.numbers, (*rule.flags, "maximize")
+    SETTINGS[rule.kind] = rule.settings
     STATES[rule.kind], STEPS[rule.kind] = rule.states, rule.step
 
 

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.expr import Expm1
+from pypoplar.popops.expr import Expm1, Gt, Select
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import ElementUpdate
 from pypoplar.poptorch.update.settings import Settings
@@ -27,6 +27,7 @@ class StepScalars:
     graph: Graph
     group: int
     steps: Tensor | None = None
+    made: Tensor | None = None  # FLOAT [], above 0 if the step is made; None: each is
     asked: dict[str, tuple[Tensor, Compute]] = field(factory=dict)
 
     def scalar(self, name: str, compute: Compute) -> Tensor:
@@ -42,7 +43,8 @@ class StepScalars:
         if self.steps is None:
             return
         update = ElementUpdate(self.graph, [self.steps, *(tensor for tensor, _ in self.asked.values())])
-        steps = update.leaf(self.steps) + 1.0
+        counts = 1.0 if self.made is None else Select(1.0, 0.0, Gt(update.leaf(self.made), 0.0))
+        steps = update.leaf(self.steps) + counts
         update.replace(self.steps, steps)
         for tensor, compute in self.asked.values():
             update.replace(tensor, compute(update, steps))
