@@ -37,6 +37,7 @@ class Capture:
     """How a step is captured."""
 
     stable: bool = False  # variances are those of the squares of differences from the mean
+    loss_weight: int = 1  # of the loss that gradients are of; the one that is told has none
     stages: Mapping[int, list[int]] = field(factory=dict)  # of a pipeline: those of a layer's calls, by its identity
 
 
@@ -99,6 +100,8 @@ class CapturedStep(torch.nn.Module):
         if loss is None:
             return tuple(flat)
         loss = loss.reshape(())
+        if training and self.capture.loss_weight != 1:
+            return (loss, *flat, identity_loss(loss * self.capture.loss_weight, "none"))
         return (identity_loss(loss, "none") if training else loss, *flat)
 
     def _keep(self, scope: StatelessScope) -> None:

@@ -18,7 +18,7 @@ from pypoplar.keras.device_optimizer import OptimizerPair
 from pypoplar.keras.ipu.utils import DeviceSeed, device_seed
 from pypoplar.keras.keras_batches import StepBatch, joined_batches
 from pypoplar.keras.layer_settings import layer_settings
-from pypoplar.keras.pipeline_stages import stages_by_layer
+from pypoplar.keras.pipeline_stages import assignments_of, stages_by_layer
 from pypoplar.keras.step_options import StepOptions
 from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.models import inferenceModel, trainingModel
@@ -42,6 +42,8 @@ class CompiledStep:
         """The losses of batches, None where only predictions are asked for, and each batch's predictions."""
         results = list(self.executor(*joined_batches(batches)))
         losses = None if self.step.kind is StepKind.PREDICT else results.pop(0).reshape(-1)
+        if self.step.capture.loss_weight != 1:
+            results.pop()  # the loss with its weight
         return losses, [pytree.tree_unflatten(list(parts), self.step.found["outputs"]) for parts in self._of_each(results)]
 
     def _of_each(self, results: list[torch.Tensor]) -> Iterator[tuple[torch.Tensor, ...]]:
@@ -68,7 +70,7 @@ class DeviceModel:
         """A training step for each batch, or for so many as are accumulated."""
         with_metrics: dict[str, Any] = {}
         for batches in self._runs(data, StepKind.TRAIN):
-            updates, rest = divmod(len(batches), self.options.accumulated)
+            updates, rest = divmod(len(batches), self.options.accumulated * self.options.copies)
             if rest:
                 self._tell_dropped(rest)
                 batches = batches[: len(batches) - rest]
@@ -121,6 +123,15 @@ class DeviceModel:
         self.pair, self.last = None, None
         self.new_shapes.clear()
 
+    def copy_model(self) -> None:
+        """Find how many replicas there are of the model, and let Keras give each of them its batches."""
+        model, options = self.model, self.options
+        steps = model.steps_per_execution // options.copies
+        stages = {one.pipeline_stage for one in assignments_of(model)} - {None}
+        options.copies = options.replicas(len(stages))
+        if model.compiled:
+            model.steps_per_execution = steps * options.copies
+
     def check(self, kind: StepKind) -> None:
         """Refuse what the device cannot do of a kind of step: `MissingFeature` and `InvalidOption`."""
         model, method = self.model, STEP_METHODS[kind]
@@ -133,7 +144,8 @@ class DeviceModel:
             raise InvalidOption(
                 f"{type(model).__name__}: run_eagerly=True runs Python step by step, and an IPU runs what is compiled: leave it out"
             )
-        steps, accumulated = model.steps_per_execution if model.compiled else 1, self.options.accumulated
+        accumulated = self.options.accumulated
+        steps = model.steps_per_execution // self.options.copies if model.compiled else 1
         if kind is StepKind.TRAIN and steps % accumulated:
             raise InvalidOption(
                 f"steps_per_execution is {steps}, and is to be a multiple of gradient_accumulation_steps_per_replica, {accumulated}"
@@ -149,13 +161,20 @@ class DeviceModel:
     def _runs(self, data: list[Any], kind: StepKind) -> Iterator[list[StepBatch]]:
         """The batches of an execution; where the last one is smaller it comes for itself."""
         batches = [StepBatch.of(one, with_targets=kind is not StepKind.PREDICT) for one in data]
-        for _, run in groupby(batches, key=lambda one: one.signature):
-            yield list(run)
+        copies = self.options.copies
+        for _, same in groupby(batches, key=lambda one: one.signature):
+            run = list(same)
+            whole = len(run) if kind is StepKind.TRAIN else len(run) - len(run) % copies
+            if whole:
+                yield run[:whole]
+            for one in run[whole:]:  # fewer than there are replicas
+                yield [one]
 
     def _tell_dropped(self, rest: int) -> None:
+        copies = self.options.copies
         say_once(
             f"{rest} batches are left over, which are fewer than gradient_accumulation_steps_per_replica, "
-            f"{self.options.accumulated}: they are dropped"
+            f"{self.options.accumulated}{f', of {copies} replicas' if copies > 1 else ''}: they are dropped"
         )
 
     def _pair(self) -> OptimizerPair:
@@ -189,7 +208,8 @@ class DeviceModel:
     def _made(self, kind: StepKind, batches: list[StepBatch]) -> CompiledStep:
         stable = bool(self.options.config.norms.use_stable_statistics)
         stages = stages_by_layer(self.model) if self.options.pipelined else {}
-        step = step_of(self.model, kind, batches[0].structure, Capture(stable, stages))
+        weight = self.options.loss_weight if kind is StepKind.TRAIN else 1
+        step = step_of(self.model, kind, batches[0].structure, Capture(stable, weight, stages))
         known = max((number for several in stages.values() for number in several), default=-1) + 1
         options = self.options.of_step(kind, len(batches), known or None)
         if kind is not StepKind.TRAIN:

@@ -41,8 +41,10 @@ def _compiling(original: Callable[..., None]) -> Callable[..., None]:
         found = device_model(self)
         if found is not None:
             found.forget()
+            found.options.copies = 1  # Keras has set the steps of an execution anew
             if get_strategy() is not None:
                 found.options.config = configured()
+            found.copy_model()
 
     return compile
 

@@ -24,7 +24,7 @@ IGNORED = {  # further arguments that change nothing, and why
     "offload_weight_update_variables": "variables are in the IPU's memory",
     "offload_activations": "activations are in the IPU's memory",
     "offload_gradient_accumulation_buffers": "sums are in the IPU's memory",
-    "replicated_optimizer_state_sharding": "there is one replica",
+    "replicated_optimizer_state_sharding": "each replica has its states",
     "recomputation_mode": "IPUConfig's allow_recompute lets stages compute again",
     "name": "the model has one",
     "dtype": "gradients are summed as floats",
@@ -78,7 +78,6 @@ def set_pipelining_options(
     **further: Any,
 ) -> None:
     """Let the model's stages run as a pipeline, stage by stage on the IPUs of `device_mapping`, or on one each."""
-    _accumulate(self, "set_pipelining_options", gradient_accumulation_steps_per_replica, gradient_accumulation_reduction_method)
     _ignore("set_pipelining_options", further)
     if device_mapping is not None:
         device_mapping = list(device_mapping)
@@ -86,6 +85,7 @@ def set_pipelining_options(
             if type(ipu) is not int or ipu < 0:
                 raise PoplarTypeError(f"set_pipelining_options: device_mapping is a list of IPUs' numbers, got {ipu!r} in it")
     _on_the_ipu(self, "set_pipelining_options").options.set_pipeline(device_mapping)
+    _accumulate(self, "set_pipelining_options", gradient_accumulation_steps_per_replica, gradient_accumulation_reduction_method)
 
 
 def _accumulate(model: Any, call: str, steps: Any, method: Any) -> None:
@@ -104,6 +104,7 @@ def _accumulate(model: Any, call: str, steps: Any, method: Any) -> None:
 def _anew(model: Any, found: DeviceModel) -> None:
     """Let Keras ask for the functions of its steps again."""
     found.forget()
+    found.copy_model()
     model.train_function = model.test_function = model.predict_function = None
 
 

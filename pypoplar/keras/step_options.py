@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define
 
-from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.errors import InvalidOption
 from pypoplar.keras.captured_step import StepKind
 from pypoplar.keras.ipu.config import IPUConfig
 from pypoplar.keras.ipu.utils import device_seed
@@ -23,20 +23,36 @@ class StepOptions:
     accumulated: int = 1
     reduction: TorchReduction = TorchReduction.Sum
     pipelined: bool = False
+    copies: int = 1  # replicas of the model, each with batches of its own
     device_mapping: list[int] | None = None  # the IPU of each stage
 
     def set_pipeline(self, device_mapping: list[int] | None) -> None:
         """Let the model be a pipeline."""
         self.pipelined, self.device_mapping = True, device_mapping
 
+    def replicas(self, stages: int) -> int:
+        """How many copies of a model of so many stages train together: as many as the configuration has IPUs for."""
+        if not self.config.auto_select_ipus:
+            return 1
+        needed = 1 if not self.pipelined else stages if self.device_mapping is None else max(self.device_mapping) + 1
+        return max(1, self.config.ipus // max(1, needed))
+
+    @property
+    def loss_weight(self) -> int:
+        """What losses are multiplied by, so that gradients are summed over batches while those of replicas are averaged."""
+        return self.accumulated if self.copies > 1 and self.reduction is TorchReduction.Sum else 1
+
     def of_step(self, kind: StepKind, batches: int, stages: int | None = None) -> Options:
         """Those of a step of a kind that takes so many batches in a call, of a model of so many `stages`, if that is known."""
         accumulated = self.accumulated if kind is StepKind.TRAIN else 1
+        replicas = self.copies if batches % self.copies == 0 else 1
         options = Options()
-        options.deviceIterations(batches // accumulated).outputMode(OutputMode.All)
+        options.deviceIterations(batches // (accumulated * replicas)).outputMode(OutputMode.All)
+        options.replicationFactor(replicas)
         if kind is StepKind.TRAIN:
             options.Training.gradientAccumulation(accumulated)
-            options.Training.accumulationAndReplicationReductionType(self.reduction)
+            reduction = TorchReduction.Mean if replicas > 1 else self.reduction
+            options.Training.accumulationAndReplicationReductionType(reduction)
         seed = device_seed().seed
         if seed is not None:
             options.randomSeed(seed)
@@ -67,5 +83,3 @@ class StepOptions:
             raise InvalidOption(
                 f"IPUConfig: auto_select_ipus is {had}, and the pipeline's stages are on {needed} IPUs: set it to {needed}"
             )
-        if had >= 2 * needed:
-            raise MissingFeature(f"IPUConfig: auto_select_ipus is {had}, and the model needs {needed}: there are no replicas of it")

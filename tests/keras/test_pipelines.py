@@ -6,7 +6,7 @@ import keras_rig as rig
 import numpy as np
 import pytest
 
-from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError
+from pypoplar.errors import InvalidOption, PoplarRuntimeError
 from pypoplar.keras import PipelineStage
 
 keras = rig.keras
@@ -127,9 +127,7 @@ def test_arguments_that_are_wrong_are_refused_by_name():
         PipelineStage(1).__enter__()
 
 
-@pytest.mark.parametrize(
-    ("ipus", "error", "message"), [(1, InvalidOption, "stages are on 2 IPUs"), (4, MissingFeature, "no replicas")]
-)
+@pytest.mark.parametrize(("ipus", "error", "message"), [(1, InvalidOption, "stages are on 2 IPUs")])
 def test_other_numbers_of_ipus_than_the_pipeline_has_are_refused(ipus, error, message):
     config = rig.ipu.config.IPUConfig()
     config.auto_select_ipus = ipus
@@ -141,3 +139,41 @@ def test_other_numbers_of_ipus_than_the_pipeline_has_are_refused(ipus, error, me
             model.train_on_batch(*data(1))
     finally:
         rig.ipu.config.reset_ipu_configuration()
+
+
+REPLICAS = [(1, "sum", 1), (2, "mean", 1), (2, "sum", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")  # as Keras tells of a last execution that is smaller
+@pytest.mark.parametrize(("accumulated", "reduction", "weight"), REPLICAS)
+def test_replicas_step_by_the_mean_of_their_gradients(two_ipus, accumulated, reduction, weight):
+    """As one model that takes all of their batches at once; gradients that are summed over batches are so many times as large."""
+
+    def make():
+        return keras.Sequential([keras.Input((4,)), layers.Dense(5, activation="tanh"), layers.Dense(3)])
+
+    device, host = rig.twins(make, lambda: keras.optimizers.SGD(0.1, momentum=0.5), steps_per_execution=2, metrics=["mae"])
+    if accumulated > 1:
+        device.set_gradient_accumulation_options(accumulated, reduction)
+    host.optimizer.learning_rate = 0.1 * weight
+    x, y = rig.drawn(32, 4), rig.drawn(32, 3, seed=1)
+    how = {"shuffle": False, "verbose": 0, "epochs": 2}
+    histories = [model.fit(x, y, batch_size=size, **how).history for model, size in ((device, 4), (host, 8 * accumulated))]
+    for name, values in histories[1].items():
+        np.testing.assert_allclose(histories[0][name], values, rtol=1e-5, err_msg=name)
+    assert rig.apart(device.get_weights(), host.get_weights()) <= 1e-5
+    assert int(device.optimizer.iterations.numpy()) == int(host.optimizer.iterations.numpy())
+    host.set_weights(device.get_weights())
+    expected = host.predict(x[:28], verbose=0)
+    np.testing.assert_allclose(device.predict(x[:28], batch_size=4, verbose=0), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture
+def two_ipus():
+    """A configuration of two IPUs."""
+    config = rig.ipu.config.IPUConfig()
+    config.auto_select_ipus = 2
+    config.configure_ipu_system()
+    yield
+    rig.ipu.config.reset_ipu_configuration()

@@ -201,7 +201,10 @@ def test_weights_keep_their_constraints_as_in_keras(name):
     rig.assert_near(device, host)
 
 
-def test_a_scale_of_losses_grows_and_shrinks_as_in_keras():
+@pytest.mark.parametrize(
+    "inner", [lambda: keras.optimizers.Adam(0.01), pytest.param(lambda: keras.optimizers.SGD(0.01), marks=pytest.mark.slow)]
+)
+def test_a_scale_of_losses_grows_and_shrinks_as_in_keras(inner):
     """Steps whose gradients have no room in halves are left out, and the scale is halved; behind two that have it is doubled."""
 
     def make():
@@ -213,7 +216,7 @@ def test_a_scale_of_losses_grows_and_shrinks_as_in_keras():
 
     device, host = rig.twins(
         make,
-        lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01), initial_scale=2.0**17, dynamic_growth_steps=2),
+        lambda: keras.optimizers.LossScaleOptimizer(inner(), initial_scale=2.0**17, dynamic_growth_steps=2),
     )
     seen = []
     for _ in range(6):

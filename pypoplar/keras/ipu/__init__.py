@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pypoplar.keras.ipu import config, gradient_accumulation, ipu_strategy, utils
+from pypoplar.keras.ipu import config, gradient_accumulation, ipu_strategy, ops, utils
 
-__all__ = ["config", "gradient_accumulation", "ipu_strategy", "utils"]
+__all__ = ["config", "gradient_accumulation", "ipu_strategy", "ops", "utils"]

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from pypoplar.errors import PoplarRuntimeError
+from pypoplar.keras.ipu.config import configured
 from pypoplar.tracebacks import public
 
 _entered: list[IPUStrategy] = []
@@ -30,8 +31,9 @@ class IPUStrategy:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas train together: 1."""
-        return 1
+        """How many replicas of a model of one IPU train together: as many as the configuration has IPUs."""
+        config = configured()
+        return config.ipus if config.auto_select_ipus else 1
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[IPUStrategy]:

@@ -101,7 +101,7 @@ class HostState:
     def stepped(self) -> None:
         """The device has made the steps of a call."""
         made = self._made or {}
-        self._made = {name: made.get(name, 0.0) + self.steps for state in self.update.states for name, _ in state.parameters}
+        self._made = {name: made.get(name, 0.0) + self.steps for name in self._trained()}
         self._seen = None
         if isinstance(self.optimizer, Optimizer):
             self.optimizer.host_state_is_dirty = True
@@ -199,8 +199,9 @@ class HostState:
         }
 
     def _trained(self) -> Iterator[str]:
-        """The names of the parameters that have states on the device."""
-        yield from dict.fromkeys(name for state in self.update.states for name, _ in state.parameters)
+        """The names of the parameters that have states on the device, or whose steps are counted there."""
+        counted = [name for count in self.update.counts for name in count.parameters]
+        yield from dict.fromkeys([*(name for state in self.update.states for name, _ in state.parameters), *counted])
 
     # to the device
 
