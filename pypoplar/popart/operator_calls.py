@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 GRAPHCORE = "ai.graphcore"
 OWN_NAMES = {"l1loss": "L1", "nllloss": "Nll", "identityloss": "IdentityLoss", "ctcloss": "Ctc", "call": "Call"}
-MISSING = (
-    *("abort", "copyvarupdate", "groupedscatterreduce", "lstm", "normalize_image", "packedDataBlock"),
-    *("sequenceslice", "splinebasis", "splineweighting"),
-)
+OWN_NAMES["normalize_image"] = "NormalizeImage"
+MISSING = ("abort", "copyvarupdate", "packedDataBlock")
 CONVOLUTION = {"dilations": "dilations", "pads": "pads", "strides": "strides"}  # of a multiconv, and of Conv
 PLANNING = (
     "availableMemoryProportions",
@@ -35,6 +33,7 @@ PLANNING = (
     "enableConvDithering",
 )
 COUNTED = ("If", "Loop", "Scan", "Split", "Call")  # which take the number of their outputs behind the tensors
+OUTPUTS = {"CtcBeamSearchDecoder": 3, "GroupNormalization": 3, "LSTM": 2, "ReduceMedian": 2, "Sort": 2, "SplineBasis": 2}
 COLLECTIVES = ("replicatedallreduce", "replicatedreducescatter", "replicatedallgather")
 
 
@@ -172,7 +171,7 @@ class OperatorCalls:
     def _outputs(self, operator: str) -> int:
         if self._domain == "":
             return int(defs.get_schema(operator, self._opset, "").min_output)
-        return {"GroupNormalization": 3, "CtcBeamSearchDecoder": 3, "ReduceMedian": 2, "Sort": 2}.get(operator, 1)
+        return OUTPUTS.get(operator, 1)
 
 
 def _check_kinds(attributes: dict[str, Any], operator: str, opset: int) -> None:

@@ -83,6 +83,124 @@ def test_layers_and_losses():
         np.testing.assert_allclose(got, cases[name].numpy(), rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+class Built:
+    """A model whose inputs are arrays."""
+
+    def __init__(self):
+        self.builder, self.given = popart.Builder(), {}
+        self.own = self.builder.aiGraphcore
+
+    def add(self, array):
+        names = {"float32": "FLOAT", "int32": "INT32", "uint8": "UINT8", "float16": "FLOAT16"}
+        name = self.builder.addInputTensor(popart.TensorInfo(names[str(array.dtype)], list(array.shape)))
+        self.given[name] = array
+        return name
+
+    def check(self, cases, **tolerance):
+        for name, got in zip(cases, run(self.builder, list(cases), self.given), strict=True):
+            assert got.dtype == cases[name].dtype, name
+            np.testing.assert_allclose(got, cases[name], err_msg=name, **tolerance)
+
+
+def normal(*shape, seed=0):
+    return np.float32(np.random.default_rng(seed).normal(size=shape))
+
+
+def lstm_steps(x, weight, bias, state):
+    """PopART's gates: forget, in, cell, out."""
+    h, c = state
+    outputs = []
+    for one in x:
+        forget, entered, cell, out = (np.concatenate([one, h], 1) @ weight[gate] + bias[gate] for gate in range(4))
+        c = c / (1 + np.exp(-forget)) + np.tanh(cell) / (1 + np.exp(-entered))
+        h = np.tanh(c) / (1 + np.exp(-out))
+        outputs.append(h)
+    return np.float32(outputs), np.float32(c)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_lstm_has_popart_s_gates_and_weights(known):
+    built, steps, items, inputs, hidden = Built(), 4, 2, 3, 5
+    arrays = normal(steps, items, inputs), normal(4, inputs + hidden, hidden, seed=1), normal(4, hidden, seed=2)
+    state = normal(2, items, hidden, seed=3)
+    x = built.add(arrays[0])
+    weight, bias = (built.builder.aiOnnx.constant(one) if known else built.add(one) for one in arrays[1:])
+    whole, cells = built.own.lstm([x, weight, bias, built.add(state)])
+    last, _ = built.own.lstm([x, weight], 0)
+    bare, _ = lstm_steps(*arrays[:2], np.zeros((4, hidden)), np.zeros((2, items, hidden)))
+    outputs, end = lstm_steps(*arrays, state)
+    built.check({whole: outputs, cells: end, last: bare[-1]}, rtol=1e-4, atol=1e-5)
+
+
+def test_slices_of_sequences_and_scatters_in_groups():
+    built = Built()
+    source, target = normal(6, 3), normal(5, 3, seed=1)
+    slices = [np.int32([2, 1]), np.int32([3, 0]), np.int32([0, 4])]
+    names = [built.add(one) for one in (source, target, *slices)]
+    filled = target.copy()
+    filled[0:2], filled[4] = source[3:5], source[0]
+    zeroed = np.where(np.arange(5)[:, None] % 4 < 2, filled, 0)
+    zeroed[[2, 3]] = 0
+    data, start = normal(2, 3, 4, seed=2), normal(2, 3, 2, seed=3)
+    index = np.int32([[0, 1, 1, 0], [1, 1, 1, 0]])
+    d, i, s = built.add(data), built.add(index), built.add(start)
+    sums, largest = np.zeros_like(start), start.copy()
+    for group, column in np.ndindex(2, 4):
+        sums[group, :, index[group, column]] += data[group, :, column]
+        row = largest[group, :, index[group, column]]
+        row[:] = np.maximum(row, data[group, :, column])
+    built.check(
+        {
+            built.own.sequenceslice(names): filled,
+            built.own.sequenceslice(names, 1): zeroed,
+            built.own.groupedscatterreduce([d, i], axis_size=2, axis=2, group_size=2): sums,
+            built.own.groupedscatterreduce(
+                [d, i, s], axis_size=2, axis=-1, group_size=2, reduction=popart.ScatterReduction.Max
+            ): largest,
+        },
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.uint8])
+def test_pictures_get_a_fourth_channel(kind):
+    built, floats = Built(), np.float16 if kind is np.uint8 else np.float32
+    image = np.random.default_rng(4).integers(0, 255, (2, 3, 3)).astype(kind)
+    offsets, scales = np.array([0.25, 0.5, 1], floats), np.array([2, 3, 4], floats)
+    name = built.own.normalize_image([built.add(one) for one in (image, offsets, scales)], scale=1 / 255)
+    wanted = (image.astype(np.float64) / 255 - offsets) * scales
+    built.check({name: np.concatenate([wanted, np.zeros((2, 3, 1))], 2).astype(floats)}, rtol=5e-3, atol=5e-3)
+
+
+def spline(x, degree):
+    """The uniform B-spline from 0 to degree + 1, by the recursion of Cox and de Boor."""
+    if degree == 0:
+        return ((x >= 0) & (x < 1)).astype(np.float64)
+    return (x * spline(x, degree - 1) + (degree + 1 - x) * spline(x - 1, degree - 1)) / degree
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_splines_are_those_of_cox_and_de_boor(degree):
+    built, generator = Built(), np.random.default_rng(degree)
+    sizes, opened = np.int32([6, 5]), np.uint8([1, 0])
+    places = np.float32(generator.uniform(0.01, 0.99, (7, 2)))
+    kernel = [built.builder.aiOnnx.constant(one) for one in (sizes, opened)]
+    basis, numbers = built.own.splinebasis([built.add(places), *kernel], degree=degree)
+    x, weight = normal(7, 4), normal(30, 4, 3, seed=1)
+    out = built.own.splineweighting([built.add(x), built.add(weight), basis, numbers])
+    pieces = (degree + 1) ** 2
+    wanted, index, sums = np.zeros((7, pieces)), np.zeros((7, pieces), np.int32), np.zeros((7, 3))
+    for edge, piece in np.ndindex(7, pieces):
+        wanted[edge, piece] = 1
+        for axis, part in enumerate((piece % (degree + 1), piece // (degree + 1))):
+            place = float(places[edge, axis]) * (sizes[axis] - degree * opened[axis])
+            wanted[edge, piece] *= spline(place - np.floor(place) + degree - part, degree)
+            index[edge, piece] += (int(place) + part) % sizes[axis] * (1, sizes[0])[axis]
+        sums[edge] += wanted[edge, piece] * (x[edge] @ weight[index[edge, piece]])
+    built.check({basis: np.float32(wanted), numbers: index, out: np.float32(sums)}, rtol=1e-4, atol=1e-5)
+
+
 def test_dropout_drops_in_a_session_that_trains_and_in_no_other():
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [8, 64]), "x")
@@ -118,8 +236,9 @@ def test_what_operators_do_not_take_is_told_when_they_are_added():
     ):
         with pytest.raises(popart.popart_exception, match=message):
             make()
-    with pytest.raises(MissingFeature, match=r"aiGraphcore\.lstm is not there yet"):
-        own.lstm([x, x])
+    for name in ("abort", "copyvarupdate", "packedDataBlock"):
+        with pytest.raises(MissingFeature, match=rf"aiGraphcore\.{name} is not there yet"):
+            getattr(own, name)([x])
     with pytest.raises(MissingFeature, match="inDilations is not there"):
         own.multiconv([[x, x]], inDilations=[[2]])
 

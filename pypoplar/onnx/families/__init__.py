@@ -6,6 +6,7 @@ from pypoplar.onnx.families import (  # noqa: F401
     graphcore_layers,
     graphcore_nodes,
     graphcore_parts,
+    graphcore_splines,
     index_nodes,
     learning_nodes,
     normalization_nodes,

@@ -35,6 +35,58 @@ def batch_normalization(op: NodeCall, x: Tensor, scale: Tensor, bias: Tensor, me
     return normal * scale.reshape(shape) + bias.reshape(shape), mean * momentum + now * (1 - momentum), moved
 
 
+FULL = ("outputFullSequence", "output_full_sequence")  # Python's name, and that in files
+
+
+@operator("LSTM", domain=DOMAIN, attributes=(*FULL, "activation", "recurrent_activation"), operands=(2, 5))
+def lstm(op: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Long short-term memory: outputs [steps, items, hidden], or those of the last step, and the cells' state at the end."""
+    weight = op.tensor(1)
+    assert weight is not None
+    if x.dim() != 3 or weight.dim() != 3 or weight.shape[0] != 4 or weight.shape[1] != x.shape[2] + weight.shape[2]:
+        raise op.error(
+            f"it takes [steps, items, in] and weights [4, in + hidden, hidden], got {list(x.shape)} and {list(weight.shape)}"
+        )
+    for name, usual in (("activation", "tanh"), ("recurrent_activation", "sigmoid")):
+        if str(op.attribute(name, usual)).lower() != usual:
+            raise op.error(f"{name} is {usual}, got {op.attribute(name)!r}")
+    if op.has(4):
+        raise op.error("sequence lengths, the fifth input, are missing")
+    items, hidden, given = x.shape[1], weight.shape[2], op.tensor(3)
+    for operand, shape, one in ((2, [4, hidden], op.tensor(2)), (3, [2, items, hidden], given)):
+        if one is not None and list(one.shape) != shape:
+            raise op.error(f"{op.operand_name(operand)} has shape {shape}, got {list(one.shape)}")
+    states = torch.zeros(2, 1, items, hidden, dtype=x.dtype, device=x.device) if given is None else given.unsqueeze(1)
+    flat = op.prepared("weights", lambda w, b: _gates(w, b, x.shape[2]), 1, 2)
+    outputs, _, cells = torch.lstm(x, [states[0], states[1]], flat, op.has(2), 1, 0.0, False, False, False)
+    whole = next((op.attribute(name) for name in FULL if op.attribute(name) is not None), 1)
+    return outputs if whole else outputs[-1], cells.squeeze(0)
+
+
+def _gates(weight: Tensor, bias: Tensor | None, inputs: int) -> list[Tensor]:
+    """Weights and biases as PyTorch has them, gate by gate: in, forget, cell, out; PopART's are forget, in, cell, out."""
+    order = (1, 0, 2, 3)
+    rows = torch.cat([weight[one].transpose(0, 1) for one in order])
+    parts = [rows[:, :inputs], rows[:, inputs:]]
+    if bias is not None:
+        biases = torch.cat([bias[one] for one in order])
+        parts += [biases, torch.zeros_like(biases)]
+    return parts
+
+
+@operator("NormalizeImage", domain=DOMAIN, attributes=("scale",))
+def normalize_image(op: NodeCall, image: Tensor, offsets: Tensor, scales: Tensor) -> Tensor:
+    """Pictures whose last axis are 3 channels, ``(scale image - offsets) scales``, with zeros as a fourth one."""
+    if image.dim() < 2 or image.shape[-1] != 3 or list(offsets.shape) != [3] or list(scales.shape) != [3]:
+        raise op.error(
+            f"it takes pictures whose last axis has 3 channels, and 3 offsets and scales, got {list(image.shape)}, "
+            f"{list(offsets.shape)} and {list(scales.shape)}"
+        )
+    if image.dtype is torch.uint8:
+        image = image.to(torch.float16)
+    return F.pad((image * op.attribute("scale", 1.0) - offsets) * scales, [0, 1])
+
+
 @operator("PrintTensor", domain=DOMAIN, attributes=("print_gradient", "title", *PRINTED))
 def print_tensor(op: NodeCall, x: Tensor) -> Tensor:
     """The operand, which the host prints when the device computes it."""

@@ -11,7 +11,7 @@ from pypoplar.onnx.families.graphcore_nodes import DOMAIN
 from pypoplar.onnx.node_call import NodeCall
 from pypoplar.onnx.operator_table import operator
 
-REDUCTIONS = ("sum", "amax", "amin", "prod")  # by PopART's numbers
+REDUCTIONS = {"sum": "sum", "max": "amax", "min": "amin", "mul": "prod"}  # PyTorch's by PopART's, in the order of its numbers
 
 
 @operator("Slice", domain=DOMAIN, needed=("ends", "starts"), attributes=("axes",))
@@ -106,26 +106,71 @@ def bucketize(op: NodeCall, x: Tensor, boundaries: Tensor) -> Tensor:
     return torch.bucketize(x, boundaries, right=bool(op.attribute("right", 0))).to(torch.int32)
 
 
-@operator(
-    "ScatterReduce", domain=DOMAIN, needed=("axis_size",), attributes=("axis", "reduction", "enable_index_broadcast", "group_size")
-)
+@operator("SequenceSlice", domain=DOMAIN, attributes=("zeroUnused",))
+def sequence_slice(op: NodeCall, source: Tensor, target: Tensor, counts: Tensor, begins: Tensor, ends: Tensor) -> Tensor:
+    """Rows of a source put into a target: of each slice so many, from a place on, to a place on; the others stay or are 0."""
+    if counts.dim() != 1 or not counts.shape == begins.shape == ends.shape or source.shape[1:] != target.shape[1:]:
+        shapes = ", ".join(str(list(one.shape)) for one in (source, target, counts, begins, ends))
+        raise op.error(f"rows are alike, and counts and offsets are of one length, got {shapes}")
+    rows = torch.arange(target.shape[0], dtype=torch.int32, device=target.device)
+    places = torch.full_like(rows, -1)
+    for count, begin, end in zip(counts.unbind(), begins.unbind(), ends.unbind(), strict=True):
+        place = rows - end.to(torch.int32)
+        places = torch.where((place >= 0) & (place < count.to(torch.int32)), place + begin.to(torch.int32), places)
+    taken = torch.index_select(source, 0, torch.clamp(places, 0, source.shape[0] - 1))
+    used = (places >= 0).reshape([-1, *[1] * (target.dim() - 1)])
+    return torch.where(used, taken, torch.zeros_like(target) if op.attribute("zeroUnused", 0) else target)
+
+
+SCATTER = ("axis", "reduction", "enable_index_broadcast", "group_size")
+
+
+@operator("ScatterReduce", domain=DOMAIN, needed=("axis_size",), attributes=SCATTER)
 def scatter_reduce(op: NodeCall, data: Tensor, indices: Tensor, initial: Tensor | None = None) -> Tensor:
     """Sums, or largest, least elements or products with initial ones, of what has the same index."""
-    axis, size, kind = op.attribute("axis", -1), op.attribute("axis_size"), op.attribute("reduction", 0)
+    return _scattered(op, data, indices, initial, op.attribute("group_size", 1))
+
+
+@operator("GroupedScatterReduce", domain=DOMAIN, needed=("axis_size",), attributes=SCATTER)
+def grouped_scatter_reduce(op: NodeCall, data: Tensor, indices: Tensor, initial: Tensor | None = None) -> Tensor:
+    """The same of each group by itself; groups are the first axis, of as many as `group_size` says."""
+    return _scattered(op, data, indices, initial, op.attribute("group_size", 1))
+
+
+def _scattered(op: NodeCall, data: Tensor, indices: Tensor, initial: Tensor | None, groups: int) -> Tensor:
+    axis, size = op.attribute("axis", -1), op.attribute("axis_size")
     _check_axis(op, data, axis)
-    if kind not in range(len(REDUCTIONS)) or op.attribute("group_size", 1) != 1:
-        raise op.error("of reductions there are Sum, Max, Min and Mul, without groups")
-    if kind and initial is None:
+    axis, kind = axis % data.dim(), _kind(op)
+    first = 1 if groups > 1 else 0
+    if groups < 1 or (first and (data.shape[0] != groups or axis == 0)):
+        raise op.error(f"there are {groups} groups, the first axis, and axis {axis} is within them; got {list(data.shape)}")
+    if kind not in ("sum", "none") and initial is None:
         raise op.error("Max, Min and Mul need initial values, the third input")
-    if indices.dim() == 1 and data.dim() > 1:
-        indices = indices.reshape([-1 if at == axis % data.dim() else 1 for at in range(data.dim())])
-    if indices.dim() != data.dim():
+    if indices.dim() == first + 1 and data.dim() > first + 1:
+        indices = indices.reshape([one if at < first else -1 if at == axis else 1 for at, one in enumerate(data.shape)])
+    fits = indices.dim() == data.dim() and all(one in (1, wanted) for one, wanted in zip(indices.shape, data.shape, strict=True))
+    if not fits:
         raise op.error(
             f"{op.operand_name(1)} has the shape of the data, {list(data.shape)}, or one axis, got {list(indices.shape)}"
         )
-    shape = [size if at == axis % data.dim() else one for at, one in enumerate(data.shape)]
+    shape = [size if at == axis else one for at, one in enumerate(data.shape)]
+    if initial is not None and list(initial.shape) != shape:
+        raise op.error(f"{op.operand_name(2)} has shape {shape}, got {list(initial.shape)}")
     start = torch.zeros(shape, dtype=data.dtype, device=data.device) if initial is None else initial
-    return torch.scatter_reduce(start, axis, indices.to(torch.int64).expand(data.shape), data, REDUCTIONS[kind])
+    places = indices.to(torch.int64).expand(data.shape)
+    if kind == "none":
+        return torch.scatter(start, axis, places, data)
+    return torch.scatter_reduce(start, axis, places, data, REDUCTIONS[kind])
+
+
+def _kind(op: NodeCall) -> str:
+    """The reduction, which files have as a text, and PopART's enumeration as a number."""
+    given = op.attribute("reduction", 0)
+    names = [*REDUCTIONS, "none"]
+    kind = names[given] if isinstance(given, int) and 0 <= given < len(names) else str(given).lower()
+    if kind not in names:
+        raise op.error(f"reduction is Sum, Max, Min, Mul or None, got {given!r}")
+    return kind
 
 
 @operator("GroupedGather", domain=DOMAIN, attributes=("axis", "group_size"))
