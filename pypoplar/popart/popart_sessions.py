@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class _Session:
         self._device = device
         self._flow, self._options = dataFlow, SessionOptions() if options is None else options
         self._shapes = {} if shapes is None else shapes.infos
-        self._loss, self._optimizer = loss, optimizer
+        self._loss, self._optimizer = loss, deepcopy(optimizer)
         self._known = {one.name for one in (*self._proto.graph.input, *self._proto.graph.initializer)}
         self._known |= {name for node in self._proto.graph.node for name in node.output}
         self._check_anchors()
@@ -166,7 +167,7 @@ class _Session:
             for name in self._flow.anchors():
                 if name.startswith(GRADIENT):
                     options.anchorTensor(name, self._gradient_name(name), OutputMode.All)
-            self._executor = trainingModel(self._module, options, self._optimizer.for_torch(self._module.parameters()))
+            self._executor = trainingModel(self._module, options, self._optimizer.for_torch(self._module.weight_tensors()))
         self._executor.compile(*(self._flat(one.name, None) for one in self._plan.inputs))
         if self._seed is not None:
             self.setRandomSeed(self._seed)
@@ -557,14 +558,11 @@ class TrainingSession(_Session):
             For one of another kind, and before `prepareDevice`.
         """
         executor = self._ready("updateOptimizerFromHost")
-        if type(optimizer) is not type(self._optimizer) and not isinstance(optimizer, type(self._optimizer)):
-            raise popart_exception(f"updateOptimizerFromHost: the session has {type(self._optimizer).__name__}, got {optimizer!r}")
+        if not isinstance(optimizer, PopartOptimizer):
+            raise popart_exception(f"updateOptimizerFromHost takes an optimizer, such as ConstSGD(0.1), got {optimizer!r}")
+        assert self._optimizer is not None
+        optimizer.check_replaces(self._optimizer)
         assert self._module is not None
-        for name, constant in optimizer.constant.items():
-            assert self._optimizer is not None
-            if constant and optimizer.settings[name] != self._optimizer.settings[name]:
-                raise popart_exception(
-                    f"updateOptimizerFromHost: {name} is constant, {self._optimizer.settings[name]}, got {optimizer.settings[name]}"
-                )
-        executor.setOptimizer(optimizer.for_torch(self._module.parameters()))
+        optimizer = deepcopy(optimizer)
+        executor.setOptimizer(optimizer.for_torch(self._module.weight_tensors()))
         self._optimizer = optimizer
