@@ -75,10 +75,16 @@ class GraphScope:
 class Planner:
     """Plans a model for shapes of its inputs, and for the values of some."""
 
-    def __init__(self, source: ModelSource, given: Mapping[str, torch.Tensor], trained: Sequence[str] = ()) -> None:
-        """`given` has a tensor for each input: of the device "meta", or with elements where the model is compiled for these."""
+    def __init__(
+        self, source: ModelSource, given: Mapping[str, torch.Tensor], trained: Sequence[str] = (), probed: Sequence[str] = ()
+    ) -> None:
+        """`given` has a tensor for each input: of the device "meta", or with elements where the model is compiled for these.
+
+        `probed` are tensors, beside those that are trained, whose gradients are asked for.
+        """
         self.source, self.precision, self.folder = source, source.precision, source.folder
-        self.given, self.trained = given, set(trained)
+        self.given, self.trained, self.probed = given, set(trained), set(probed)
+        self.probes: dict[str, GraphValue] = {}
         self.steps: list[PlannedStep] = []
         self.place = NodePlace()  # of the node that is planned
         self.problems: list[str] = []
@@ -93,7 +99,7 @@ class Planner:
         inputs = []
         for name, tensor in self.given.items():
             value = GraphValue(tensor, name, frozenset([name]))
-            scope.values[name] = value
+            scope.values[name] = self._probed(name, value)
             inputs.append(value)
         for name, tensor in self.source.initializers.items():
             scope.values.setdefault(name, self._weight(name, tensor))
@@ -110,7 +116,7 @@ class Planner:
         outputs = {}
         for one in graph.output:
             outputs[one.name] = self._output(one.name, scope)
-        return GraphPlan(tuple(one for one in inputs if not one.known), tuple(self.steps), outputs, self.weights)
+        return GraphPlan(tuple(one for one in inputs if not one.known), tuple(self.steps), outputs, self.weights, self.probes)
 
     def _output(self, name: str, scope: GraphScope) -> GraphValue:
         try:
@@ -127,6 +133,19 @@ class Planner:
         self.weights[name] = value
         return value
 
+    def _probed(self, name: str, value: Any) -> Any:
+        """A value, and a zero added to it, whose gradient is the value's, if that is asked for."""
+        if name not in self.probed:
+            return value
+        told = f"{self.source.name}: the gradient of {name}"
+        if not isinstance(value, GraphValue) or not value.tensor.is_floating_point():
+            raise ModelError(f"{told}: gradients are of tensors of floats")
+        if value.known:
+            raise ModelError(f"{told}: it depends on no input and no weight")
+        probe = self.probes[name] = GraphValue(torch.empty_like(value.tensor, device="meta"), f"gradient of {name}")
+        path = ("gradients", "".join(one if one.isalnum() else "_" for one in name))
+        return self.emit("Sum", [value, probe], told, path)
+
     # nodes
 
     def run(self, nodes: Sequence[NodeProto], scope: GraphScope) -> None:
@@ -140,6 +159,8 @@ class Planner:
         try:
             operands = self._operands(node, scope, label)
             results = self.results(node, operands, scope, label, number)
+            if self.probed and scope.outer is None and not scope.inside:
+                results = [self._probed(name, one) for name, one in zip(node.output, results, strict=False)]
         except Poisoned:
             results = None
         except NeedsValue as need:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -118,12 +118,12 @@ def _meta(name: str, shape: Any, model: Model) -> Tensor:
     return torch.empty(tuple(shape), dtype=model._dtypes[name], device="meta")
 
 
-def plan_for_training(source: ModelSource, given: dict[str, Tensor]) -> GraphPlan:
-    """A plan in which all initializers of floats are trained that no node reads as numbers."""
+def plan_for_training(source: ModelSource, given: dict[str, Tensor], probed: Sequence[str] = ()) -> GraphPlan:
+    """A plan in which all initializers of floats are trained that no node reads as numbers, with the gradients of others."""
     fixed = {node.input[place] for node in source.graph.node for place in FIXED.get(node.op_type, ()) if place < len(node.input)}
     while True:
         trained = [name for name, one in source.initializers.items() if one.is_floating_point() and name not in fixed]
         try:
-            return Planner(source, given, trained).plan()
+            return Planner(source, given, trained, [name for name in probed if name not in trained]).plan()
         except ValuesOfWeights as read:
             fixed |= read.names

@@ -37,6 +37,7 @@ PLANNED_OPERATORS = (  # which have no entry: the plan has what they choose, rep
     "SplitToSequence",
 )
 PLACEMENT = ("__ipu_number", "__pipeline_stage")  # attributes that PopART gives nodes of any kind
+PLANNING = {"__partials_type": "partialsType", "__available_memory": "availableMemoryProportion"}  # and those of plans
 MOST_BYTES = 2**31  # of a protobuf message
 
 
@@ -248,7 +249,7 @@ def _form_problems(
     """Attributes and numbers of operands that an operator does not have."""
     problems = []
     for attribute in node.attribute:
-        if attribute.name not in known and attribute.name not in PLACEMENT:
+        if attribute.name not in known and attribute.name not in (*PLACEMENT, *PLANNING):
             near = nearest_name(attribute.name, known)
             suffix = f"; the nearest is {near}" if near else f"; there are {', '.join(known) or 'none'}"
             problems.append(f"{label}: it has no attribute {attribute.name} in opset {opset}{suffix}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.onnx.node_call import NodeCall
 
@@ -91,3 +91,4 @@ class GraphPlan:
     steps: tuple[PlannedStep, ...]
     outputs: dict[str, GraphValue]
     weights: dict[str, GraphValue]  # initializers that are trained
+    probes: dict[str, GraphValue] = field(factory=dict)  # zeros that are added to tensors, whose gradients they have

@@ -9,9 +9,11 @@ import torch
 from attrs import evolve, frozen
 from torch import Tensor
 
+from pypoplar.onnx.model_source import PLANNING
 from pypoplar.onnx.plan_steps import GraphPlan, GraphValue, PlannedChoice, PlannedNode, PlannedStep
 from pypoplar.poptorch.capture.model_blocks import Block
 from pypoplar.poptorch.operators import cond
+from pypoplar.poptorch.operators.hints import planned_by
 
 Source: TypeAlias = int | Tensor | tuple[torch.nn.Module, str]  # the number of a computed value, a constant, or what a module holds
 SEPARATORS = str.maketrans({"/": ".", ":": "."})
@@ -23,6 +25,9 @@ class NodeModule(torch.nn.Module):
     def __init__(self, step: PlannedNode) -> None:
         super().__init__()
         self.call, self.entry, self.tensors = step.call, step.entry, step.tensors
+        self.plan = {
+            option: str(step.call.attribute(name)).lower() for name, option in PLANNING.items() if step.call.attribute(name)
+        }
         self.passed = [
             number
             for number, value in enumerate(step.operands)
@@ -41,7 +46,8 @@ class NodeModule(torch.nn.Module):
             given[number] = operand
         call.tensors, call.find_prepared, call.training = given, self._prepared, self.training
         try:
-            made = self.entry(call, *(call.tensor(one) for one in range(self.tensors)))
+            with planned_by(self.plan):
+                made = self.entry(call, *(call.tensor(one) for one in range(self.tensors)))
         finally:
             call.tensors, call.find_prepared = [], None
         results = list(made) if isinstance(made, tuple | list) else [made]
@@ -115,6 +121,8 @@ class PlannedModule(torch.nn.Module):
         self.paths: dict[str, str] = {}  # what messages call the node of each module
         for value in plan.weights.values():
             self._hold(value, torch.nn.Parameter(initializers[value.weight].clone()))
+        for value in plan.probes.values():
+            self._hold(value, torch.nn.Parameter(torch.zeros_like(value.tensor, device="cpu")))
         self._plan = plan  # which keeps the values whose identities are used
         graph = self._branch(plan.steps, [value for value in plan.outputs.values() if not value.known])
         begun = {} if blocks is None else blocks
@@ -190,9 +198,16 @@ class PlannedModule(torch.nn.Module):
 
     def weight_names(self) -> dict[str, str]:
         """The name of each trained initializer's parameter."""
+        return self._places(self._plan.weights)
+
+    def probe_names(self) -> dict[str, str]:
+        """The name of the parameter that has the gradient of each tensor of which it is asked for."""
+        return self._places(self._plan.probes)
+
+    def _places(self, values: Mapping[str, GraphValue]) -> dict[str, str]:
         prefixes = {id(module): prefix for prefix, module in self.named_modules()}
         names = {}
-        for name, value in self._plan.weights.items():
+        for name, value in values.items():
             holder, own = self._holders[id(value)]
             names[name] = ".".join(part for part in (prefixes[id(holder)], own) if part)
         return names

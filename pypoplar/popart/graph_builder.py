@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from pypoplar.errors import PoplarError
 from pypoplar.onnx.graph_plan import Planner
-from pypoplar.onnx.model_source import PLACEMENT, ModelSource
+from pypoplar.onnx.model_source import PLACEMENT, PLANNING, ModelSource
 from pypoplar.onnx.onnx_types import TORCH_TYPES, Precision
 from pypoplar.onnx.plan_steps import GraphValue
 from pypoplar.popart.operator_calls import GRAPHCORE, OperatorCalls
@@ -27,6 +27,9 @@ from pypoplar.spelling import nearest, nearest_or_all
 
 DEFAULT_OPSET = 11
 IPU, STAGE = PLACEMENT
+PARTIALS, MEMORY = PLANNING
+PLANNED_KINDS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+PARTIALS_TYPES = ("FLOAT", "HALF")
 OPSETS = (6, 7, 8, 9, 10, 11)
 NAMES = {torch_type: name for name, dtype in DTYPES.items() if (torch_type := getattr(torch, dtype, None)) is not None}
 
@@ -390,6 +393,86 @@ class Builder:
             if before is not None:
                 self._places[attribute] = before
 
+    def setPartialsType(self, nodeOutputName: Any, partialsType: str = "FLOAT") -> None:
+        """In which type a convolution or product of matrices, and its gradients, keep partial sums.
+
+        Parameters
+        ----------
+        nodeOutputName:
+            What the node makes, a name or a set of them.
+        partialsType:
+            "FLOAT" or "HALF".
+
+        Raises
+        ------
+        popart_exception
+            For another type, and for what no convolution or product makes.
+        """
+        if str(partialsType).upper() not in PARTIALS_TYPES:
+            raise popart_exception(f"setPartialsType: partialsType is FLOAT or HALF, got {partialsType!r}")
+        self._plan("setPartialsType", PARTIALS, str(partialsType).upper(), nodeOutputName)
+
+    def getPartialsType(self, nodeOutputName: str) -> str:
+        """The type that `setPartialsType` has set; FLOAT at first.
+
+        Parameters
+        ----------
+        nodeOutputName:
+            What the node makes.
+
+        Returns
+        -------
+        str
+            "FLOAT" or "HALF".
+
+        Raises
+        ------
+        popart_exception
+            If no node makes it.
+        """
+        given = {one.name: one for one in self._maker("getPartialsType", nodeOutputName).attribute}
+        return given[PARTIALS].s.decode() if PARTIALS in given else "FLOAT"
+
+    def setAvailableMemoryProportion(self, nodeOutputName: Any, availableMemoryProportion: float) -> None:
+        """Which part of memory the plan of a convolution or product of matrices, and of its gradients, may take.
+
+        Parameters
+        ----------
+        nodeOutputName:
+            What the node makes, a name or a set of them.
+        availableMemoryProportion:
+            More than 0, and at most 1.
+
+        Raises
+        ------
+        popart_exception
+            For another number, and for what no convolution or product makes.
+        """
+        given: object = availableMemoryProportion
+        if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given <= 1:
+            raise popart_exception(f"setAvailableMemoryProportion takes a number above 0, at most 1, got {given!r}")
+        self._plan("setAvailableMemoryProportion", MEMORY, float(given), nodeOutputName)
+
+    def _plan(self, call: str, attribute: str, value: Any, outputs: Any) -> None:
+        """Give nodes that have plans an attribute."""
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        for name in names:
+            kind = self._maker(call, name).op_type
+            if kind not in PLANNED_KINDS and attribute == PARTIALS:
+                raise popart_exception(f"{call}: {name} is made by {kind}; partial sums have {', '.join(PLANNED_KINDS)}")
+            if kind not in PLANNED_KINDS:
+                logging.getLogger("popart").warning("Builder.%s changes nothing for %s", call, kind)
+        for name in names:
+            self.addNodeAttribute(attribute, value, name)
+
+    def _maker(self, call: str, name: Any) -> onnx.NodeProto:
+        """The node that makes a tensor."""
+        found = next((node for node in self._graph.node if name in node.output), None)
+        if found is None:
+            made = [one for node in self._graph.node for one in node.output]
+            raise popart_exception(f"{call}: no node makes {name!r}{nearest(str(name), made)}")
+        return found
+
     def setGraphName(self, name: str) -> None:
         """Give the graph a name.
 
@@ -544,8 +627,6 @@ for _name, _doc in {
     "executionPhase": "Nodes that are added are of a phase, which changes nothing here.",
     "recomputeOutput": "What nodes make is computed again, which changes nothing here.",
     "recomputeOutputInBackwardPass": "What a node makes is computed again, which changes nothing here.",
-    "setAvailableMemoryProportion": "How much memory a node takes for intermediate values; it changes nothing here.",
-    "setPartialsType": "The type of a product's partial sums; it changes nothing here.",
     "setSerializeMatMul": "How a product is cut; it changes nothing here.",
     "setInplacePreferences": "Whether a node works in place; it changes nothing here.",
     "outlineAttributes": "What tells runs of nodes apart; it changes nothing here.",

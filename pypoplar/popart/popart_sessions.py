@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from onnx import ModelProto, numpy_helper
 
-from pypoplar.errors import GraphMemoryAllocationError
+from pypoplar.errors import GraphMemoryAllocationError, UnknownHandle
 from pypoplar.onnx.graph_plan import Planner
 from pypoplar.onnx.graph_training import TrainableGraph, plan_for_training
 from pypoplar.onnx.model_problems import ModelError
@@ -141,6 +141,14 @@ class _Session:
             raise OutOfMemoryException(str(problem)) from problem
         except ModelError as problem:
             raise popart_exception(str(problem)) from problem
+        except UnknownHandle as problem:
+            wanted = [name for name in self._flow.anchors() if name.startswith(GRADIENT)]
+            without = next((name for name in wanted if repr(self._gradient_name(name)) in str(problem)), None)
+            if without is None:
+                raise
+            raise popart_exception(
+                f"DataFlow: {without}: the loss does not depend on {without.removeprefix(GRADIENT)}"
+            ) from problem
 
     def _prepare(self) -> None:
         proto = ModelProto()
@@ -160,7 +168,8 @@ class _Session:
             self._executor = inferenceModel(self._module.eval(), placed.of_options(self._torch_options()))
             self._executor.hold_weights()
         else:
-            placed = self._placed(plan_for_training(self._source, given))
+            gradients = [name.removeprefix(GRADIENT) for name in self._flow.anchors() if name.startswith(GRADIENT)]
+            placed = self._placed(plan_for_training(self._source, given, gradients))
             self._plan = placed.plan
             self._module = TrainableGraph(self._plan, self._source, self._loss, placed.blocks)
             options = placed.of_options(self._torch_options())
@@ -179,10 +188,10 @@ class _Session:
     def _gradient_name(self, anchor: str) -> str:
         assert self._plan is not None
         assert self._module is not None
-        weight = anchor.removeprefix(GRADIENT)
-        if weight not in self._plan.weights:
-            raise popart_exception(f"DataFlow: {weight} is no weight, and gradients of others are not there")
-        return f"{GRADIENT}{self._module.weight_names()[weight]}"
+        name, places = anchor.removeprefix(GRADIENT), {**self._module.weight_names(), **self._module.probe_names()}
+        if name not in places:
+            raise popart_exception(f"DataFlow: {name} has no gradient: it is read as a number, or within a graph of a node")
+        return f"{GRADIENT}{places[name]}"
 
     def _meta(self, one: onnx.ValueInfoProto) -> torch.Tensor:
         shape = [size.dim_value for size in one.type.tensor_type.shape.dim]
@@ -221,7 +230,7 @@ class _Session:
     def _anchor_like(self, name: str) -> torch.Tensor:
         assert self._plan is not None
         if name.startswith(GRADIENT):
-            return self._plan.weights[name.removeprefix(GRADIENT)].tensor
+            return {**self._plan.weights, **self._plan.probes}[name.removeprefix(GRADIENT)].tensor
         return self._plan.outputs[name].tensor
 
     def _anchor_dtype(self, name: str) -> Any:
@@ -329,7 +338,8 @@ class _Session:
             }[kind.id().name](batches, kind)
             if isinstance(stepio, PyStepIOCallback):
                 for row in chosen.reshape(-1, *value.shape[1:]):
-                    np.copyto(stepio.output(name), row.reshape(np.shape(stepio.output(name))))
+                    target = stepio.output(name)
+                    np.copyto(target, row.reshape(np.shape(target)))
                     stepio.output_complete(name)
                 continue
             if name not in stepio.outputs:

@@ -327,6 +327,12 @@ def stack(op: NodeCall, *operands: Tensor) -> Tensor:
     return torch.stack(operands, op.attribute("axis"))
 
 
+@operator("Sum", domain="pypoplar")
+def add_zeros(op: NodeCall, x: Tensor, zeros: Tensor) -> Tensor:
+    """A tensor, with zeros added that have its gradient."""
+    return x + zeros
+
+
 @operator("Select", domain="pypoplar")
 def select(op: NodeCall, x: Tensor) -> Tensor:
     """What a round of a Scan is given."""

@@ -30,6 +30,7 @@ class Origin:
     location: Location | None  # the user's line
     place: BlockPlace | None = None  # its stage and IPU, where a block says them
     scope: str = ""  # of `NameScope`, with slashes
+    plan: tuple[tuple[str, str], ...] = ()  # options of its plan that it has by itself
 
     def __str__(self) -> str:
         return f"{self.operation} of {self.module or 'the model'}{described_line(self.location)}"

@@ -18,6 +18,7 @@ from pypoplar.codelet.ir.terms import Location
 from pypoplar.poptorch.capture.joint_graph import Origin
 from pypoplar.poptorch.capture.model_blocks import place_of
 from pypoplar.poptorch.operators import scope_of
+from pypoplar.poptorch.operators.hints import plan_of
 from pypoplar.tracebacks import is_ours
 
 RAISING = tuple(dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))  # instructions
@@ -30,7 +31,7 @@ def origin_of(node: fx.Node) -> Origin:
     stack = node.meta.get("nn_module_stack") or {}
     path = next((name for name, _ in reversed(stack.values())), "") if stack else ""
     line = _user_line(node.meta.get("stack_trace") or "")
-    return Origin(_module_path(path), operation_name(node), line, place_of(node.meta), scope_of(node.meta))
+    return Origin(_module_path(path), operation_name(node), line, place_of(node.meta), scope_of(node.meta), plan_of(node.meta))
 
 
 def operation_name(node: fx.Node) -> str:

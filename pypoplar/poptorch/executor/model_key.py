@@ -70,7 +70,7 @@ def _operations(joint: JointGraph) -> Iterator[Any]:
     ipus = ipus_of_nodes(joint)
     for node in joint.graph.nodes:
         origin = node.meta.get("origin")
-        place = None if origin is None else (origin.place, origin.scope, origin.operation)
+        place = None if origin is None else (origin.place, origin.scope, origin.operation, origin.plan)
         yield (node.name, node.op, node.target, node.args, node.kwargs, _form(node.meta.get("val")))
         yield (node.meta.get("pass"), place, ipus.get(node))
     for one in joint.inputs:

@@ -204,8 +204,9 @@ class EntryContext:
     @property
     def options(self) -> dict[str, str]:
         """The options of its plan."""
-        proportion = self._model.proportions.get(id(self._node.meta.get("origin")))
-        return self._model.options.of(operation_name(self._node), self.ipu, proportion)
+        origin = self._node.meta.get("origin")
+        options = self._model.options.of(operation_name(self._node), self.ipu, self._model.proportions.get(id(origin)))
+        return options if origin is None else {**options, **dict(origin.plan)}
 
     @property
     def training(self) -> bool:

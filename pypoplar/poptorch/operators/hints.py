@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import torch
@@ -13,6 +15,7 @@ from pypoplar.poptorch.operators.tensor_arguments import check_tensor
 from pypoplar.tracebacks import public
 
 SCOPE = "poptorch_scope"  # of nodes, by `mark_nodes`
+PLANNED = "poptorch_plan"
 
 
 @torch.library.custom_op("poptorch::set_available_memory", mutates_args=())
@@ -149,3 +152,21 @@ class NameScope:
 def scope_of(meta: dict[str, Any]) -> str:
     """The scopes that a node is in, with slashes between them."""
     return mark_of(meta, SCOPE) or ""
+
+
+@contextmanager
+def planned_by(options: Mapping[str, str]) -> Iterator[None]:
+    """Convolutions and products that are called within it, and their gradients, are planned by options of their own."""
+    if not options or not isRunningOnIpu():
+        yield
+        return
+    mark_nodes(PLANNED, tuple(sorted(options.items())))
+    try:
+        yield
+    finally:
+        mark_nodes(PLANNED, None)
+
+
+def plan_of(meta: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The options of its plan that a node has by itself."""
+    return tuple(tuple(one) for one in mark_of(meta, PLANNED) or ())

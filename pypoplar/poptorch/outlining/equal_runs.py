@@ -152,7 +152,8 @@ class _Labels:
     def _described_as(self, node: fx.Node) -> int:
         """An operation with the shapes and types of what it reads and gives, and its IPU."""
         if node not in self._described:
-            where = node.meta.get("pass"), self.walk.ipus.get(node)
+            origin = node.meta.get("origin")
+            where = node.meta.get("pass"), self.walk.ipus.get(node), None if origin is None else origin.plan
             described = str(node.target), _plain((node.args, node.kwargs)), _plain(node.meta.get("val")), where
             self._described[node] = self._numbers.setdefault(described, len(self._numbers))
         return self._described[node]
