@@ -11,9 +11,9 @@ import torch
 from attrs import frozen
 
 from pypoplar.errors import MissingFeature
+from pypoplar.popart.optimizer_steps import DampedDescent, LargestGradient
 from pypoplar.popart.popart_enums import AdamMode, AdaptiveMode, WeightDecayMode
 from pypoplar.popart.popart_types import popart_exception
-from pypoplar.popart.update_rules import DampedDescent, LargestGradient
 from pypoplar.poptorch import optim
 from pypoplar.spelling import nearest_or_all
 
