@@ -198,8 +198,8 @@ class Model:
 
     # calls
 
-    def __call__(self, inputs: Sequence[Any] | Mapping[str, Any] | None = None, **named: Any) -> dict[str, Array]:
-        """The outputs for inputs, by name."""
+    def __call__(self, inputs: Sequence[Any] | Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Array]:
+        """The outputs for inputs, by name, which may be any, also "inputs"."""
         tensors = self._tensors(self._by_name(inputs, named))
         for name, tensor in tensors.items():
             self._fix(name, self._of_batch(name, tuple(tensor.shape)))
@@ -214,7 +214,7 @@ class Model:
             for name, value in compiled.plan.outputs.items()
         }
 
-    def compile(self, inputs: Sequence[Any] | Mapping[str, Any] | None = None, **named: Any) -> None:
+    def compile(self, inputs: Sequence[Any] | Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """Compile for inputs like these, and run nothing.
 
         Parameters
@@ -313,6 +313,8 @@ class Model:
     def _by_name(self, inputs: Any, named: dict[str, Any], whole: bool = True) -> dict[str, Any]:
         """What a call gives, by name; all inputs, if it is `whole`."""
         given: dict[str, Any] = {}
+        if inputs is None and "inputs" not in self._declared:
+            inputs = named.pop("inputs", None)  # which may have its name
         if isinstance(inputs, Mapping):
             given |= inputs
         elif isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _parsed(data: bytes, name: str) -> ModelProto:
 
 def _check_external(proto: ModelProto, name: str, folder: str) -> None:
     """External data lies in the model's directory, and is there; else `FileLoadError`. No link is followed out of it."""
-    for tensor in _tensors(proto.graph):
+    for tensor in [*_tensors(proto.graph), *(one for function in proto.functions for one in _tensors_of_nodes(function.node))]:
         if tensor.data_location != TensorProto.EXTERNAL:
             continue
         place = {one.key: one.value for one in tensor.external_data}.get("location", "")
@@ -125,8 +125,13 @@ def _check_external(proto: ModelProto, name: str, folder: str) -> None:
 
 
 def _tensors(graph: GraphProto) -> list[TensorProto]:
-    found = list(graph.initializer)
-    for node in graph.node:
+    sparse = [one for values in graph.sparse_initializer for one in (values.values, values.indices)]
+    return [*graph.initializer, *sparse, *_tensors_of_nodes(graph.node)]
+
+
+def _tensors_of_nodes(nodes: Iterable[NodeProto]) -> list[TensorProto]:
+    found = []
+    for node in nodes:
         for attribute in node.attribute:
             found += [attribute.t] if attribute.HasField("t") else []
             found += list(attribute.tensors)

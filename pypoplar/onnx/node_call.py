@@ -118,6 +118,19 @@ class NodeCall:
             raise self.error(f"{self.operand_name(operand)} is one number, got shape {list(array.shape)}")
         return array.reshape(-1)[0].item()
 
+    def axis(self, axis: int, rank: int, name: str = "axis") -> int:
+        """An axis of a tensor of a rank, as a number from 0 on; an error for one that there is not."""
+        if not -rank <= axis < rank:
+            raise self.error(f"{name} {axis} is none of a tensor with {rank} dimensions")
+        return int(axis) % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Axes from 0 on, as `axis` takes them; an error for one that is named twice."""
+        found = [self.axis(one, rank) for one in axes]
+        if len(set(found)) != len(found):
+            raise self.error(f"axes are named once each, got {list(axes)}")
+        return found
+
     def prepared(self, key: str, make: Callable[..., Sequence[torch.Tensor]], *operands: int) -> list[torch.Tensor]:
         """What is computed from operands alone, such as weights in another order: once, on the host, where they are all known."""
         given = [one for one in operands if one < self.count and self.tensors[one] is not None]

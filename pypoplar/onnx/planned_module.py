@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ from pypoplar.poptorch.operators import cond
 from pypoplar.poptorch.operators.hints import planned_by
 
 Source: TypeAlias = int | Tensor | tuple[torch.nn.Module, str]  # the number of a computed value, a constant, or what a module holds
+UNQUOTED = re.compile(r"[\x00-\x1f\x7f.'\"\\]")  # what names of modules do not have, which PyTorch writes into code
 SEPARATORS = str.maketrans({"/": ".", ":": "."})
 
 
@@ -238,7 +240,7 @@ def _is_used(holder: torch.nn.Module, name: str) -> bool:
 
 def _free(holder: torch.nn.Module, name: str, modules: bool) -> str:
     """A name that a module does not use otherwise; that of a module below it, where `modules` says so."""
-    name = name.replace(".", "_") or "_"
+    name = UNQUOTED.sub("_", name) or "_"
     while _is_used(holder, name) and not (modules and name in holder._modules):
         name += "_"
     return name

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pypoplar.onnx.families.windows import FieldWindows
+from pypoplar.onnx.families.windows import FieldWindows, check_kernel
 from pypoplar.onnx.node_call import NodeCall
 from pypoplar.onnx.operator_table import operator
 
@@ -45,6 +45,7 @@ def conv_transpose(op: NodeCall, x: Tensor, weight: Tensor, bias: Tensor | None 
     more = op.attribute("output_padding") or [0] * rank
     group = op.attribute("group", 1)
     kernel = list(weight.shape[2:])
+    check_kernel(op, kernel)
     full = [(x.shape[2 + one] - 1) * strides[one] + (kernel[one] - 1) * dilations[one] + 1 for one in range(rank)]
     before, after = _cut(op, full, [x.shape[2 + one] for one in range(rank)], strides, more)
     plain = before == after and all(

@@ -24,7 +24,6 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "BitwiseNot": torch.bitwise_not,
     "Cos": torch.cos,
     "Cosh": torch.cosh,
-    "Erf": torch.erf,
     "Exp": torch.exp,
     "HardSwish": F.hardswish,
     "IsNaN": torch.isnan,
@@ -109,6 +108,12 @@ def spread(op: NodeCall, a: Tensor, b: Tensor) -> Tensor:
         return b
     begin = axis % a.dim()
     return b.reshape([*b.shape, *[1] * (a.dim() - begin - b.dim())])
+
+
+@operator("Erf")
+def erf(op: NodeCall, x: Tensor) -> Tensor:
+    """The error function; of integers, which opset 9 takes, without its fraction."""
+    return torch.erf(x) if x.is_floating_point() else torch.erf(x.to(torch.float32)).to(x.dtype)
 
 
 @operator("Mean")
@@ -275,7 +280,7 @@ def _type_code(to: Any) -> int:
     """The code of a type, which opsets before 6 wrote as text."""
     from onnx import TensorProto
 
-    return int(TensorProto.DataType.GraphValue(to)) if isinstance(to, str) else int(to)
+    return int(TensorProto.DataType.Value(to)) if isinstance(to, str) else int(to)
 
 
 @operator("CastLike", since=15)
@@ -333,7 +338,8 @@ def dropout(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
     if op.opset >= 12:
         training = bool(op.number(2, False))
         ratio = op.number(1, 0.5) if training else 0.0
+    mask = torch.bool if op.opset >= 10 else x.dtype
     if not training or ratio == 0.0:
-        return x, torch.ones_like(x, dtype=torch.bool)
+        return x, torch.ones_like(x, dtype=mask)
     kept = torch.rand_like(x) >= ratio
-    return torch.where(kept, x / (1.0 - ratio), torch.zeros_like(x)), kept
+    return torch.where(kept, x / (1.0 - ratio), torch.zeros_like(x)), kept.to(mask)

@@ -32,7 +32,7 @@ def wrapped(op: NodeCall, operand: int, size: int) -> Tensor:
 @operator("Gather")
 def gather(op: NodeCall, x: Tensor) -> Tensor:
     """Slices of an axis, one for each index."""
-    axis = op.attribute("axis", 0) % x.dim()
+    axis = op.axis(op.attribute("axis", 0), x.dim())
     if op.is_known(1) and op.array(1).ndim == 0:
         index = int(op.array(1))
         if not -x.shape[axis] <= index < x.shape[axis]:
@@ -48,24 +48,35 @@ def gather(op: NodeCall, x: Tensor) -> Tensor:
 @operator("GatherElements", since=11)
 def gather_elements(op: NodeCall, x: Tensor) -> Tensor:
     """An element of an axis for each index."""
-    axis = op.attribute("axis", 0) % x.dim()
+    axis = op.axis(op.attribute("axis", 0), x.dim())
     return torch.gather(x, axis, wrapped(op, 1, x.shape[axis]).to(torch.int64))
 
 
-def flat_indices(op: NodeCall, operand: int, sizes: list[int]) -> Tensor:
-    """Places in a row of elements for index vectors, which are the last axis of an operand."""
+def flat_indices(op: NodeCall, operand: int, sizes: list[int], alone: bool = True) -> Tensor:
+    """Places in a row of elements for index vectors, which are the last axis of an operand.
+
+    `alone` says that the row has no others: then an index along its only axis is checked where the row is read.
+    """
     indices = op.tensor(operand)
     assert indices is not None
     strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     if op.is_known(operand):
         known = op.array(operand).astype(np.int64)
+        outside = (known < -np.array(sizes, np.int64)) | (known >= np.array(sizes, np.int64))
+        if outside.any():
+            wrong = known[outside.any(-1)][0].tolist()
+            raise op.error(f"{op.operand_name(operand)} has the place {wrong}, of {sizes}")
         known = np.where(known < 0, known + np.array(sizes, np.int64), known)
         flat = (known * np.array(strides, np.int64)).sum(-1)
         return torch.tensor(flat.tolist(), dtype=torch.int64, device=indices.device).reshape(indices.shape[:-1])
     total = torch.zeros(indices.shape[:-1], dtype=indices.dtype, device=indices.device)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         one = torch.select(indices, -1, axis)
-        total = total + torch.where(one < 0, one + size, one) * stride
+        place = torch.where(one < 0, one + size, one)
+        if len(sizes) == 1 and alone:
+            return place
+        table = torch.arange(0, size * stride, stride, dtype=torch.int32, device=one.device)  # reading it checks the index
+        total = total + torch.index_select(table, 0, place.reshape(-1)).reshape(place.shape).to(total.dtype)
     return total
 
 
@@ -77,7 +88,7 @@ def gather_nd(op: NodeCall, x: Tensor) -> Tensor:
     assert indices is not None
     count = indices.shape[-1]
     groups, sizes, rest = math.prod(x.shape[:batch]), list(x.shape[batch : batch + count]), list(x.shape[batch + count :])
-    flat = flat_indices(op, 1, sizes).reshape(groups, -1)
+    flat = flat_indices(op, 1, sizes, alone=not batch).reshape(groups, -1)
     if batch:
         offsets = (torch.arange(groups, device=x.device) * math.prod(sizes)).to(flat.dtype).unsqueeze(1)
         flat = flat + offsets
@@ -92,7 +103,7 @@ REDUCE = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 @operator("ScatterElements", since=11)
 def scatter_elements(op: NodeCall, x: Tensor) -> Tensor:
     """Elements of updates put at their places along an axis."""
-    axis = op.attribute("axis", 0) % x.dim()
+    axis = op.axis(op.attribute("axis", 0), x.dim())
     indices, updates = wrapped(op, 1, x.shape[axis]).to(torch.int64), op.tensor(2)
     assert updates is not None
     kind = op.attribute("reduction", "none")
@@ -127,7 +138,7 @@ def one_hot(op: NodeCall, indices: Tensor) -> Tensor:
     depth, values = int(op.number(1)), op.tensor(2)
     assert values is not None
     axis = op.attribute("axis", -1)
-    axis = axis + indices.dim() + 1 if axis < 0 else axis
+    axis = op.axis(axis, indices.dim() + 1)
     numbers = torch.arange(depth, device=indices.device).reshape([depth, *[1] * (indices.dim() - axis)])
     whole = indices.to(torch.int32).unsqueeze(axis)
     hit = torch.where(whole < 0, whole + depth, whole) == numbers
@@ -161,13 +172,17 @@ def compress(op: NodeCall, x: Tensor) -> Tensor:
     axis = op.attribute("axis")
     chosen = np.flatnonzero(op.array(1, data=True)).tolist()
     rows = x.reshape(-1) if axis is None else x
-    return torch.index_select(rows, 0 if axis is None else axis, torch.tensor(chosen, dtype=torch.int64, device=x.device))
+    place = 0 if axis is None else op.axis(axis, x.dim())
+    if chosen and chosen[-1] >= rows.shape[place]:
+        raise op.error(f"{op.operand_name(1)} chooses place {chosen[-1]}, of {rows.shape[place]}")
+    return torch.index_select(rows, place, torch.tensor(chosen, dtype=torch.int64, device=x.device))
 
 
 @operator("Unique", since=11)
 def unique(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
     """Elements that are there, of known values alone."""
     axis, values = op.attribute("axis"), op.array(0, data=True)
+    axis = None if axis is None else op.axis(axis, x.dim())
     found, first, inverse, counts = np.unique(values, True, True, True, axis=axis)
     inverse = inverse.reshape(-1)
     if not op.attribute("sorted", 1):

@@ -47,7 +47,9 @@ def dequantize(op: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None = Non
     whole = x.to(torch.int32)
     if zero is not None:
         whole = whole - _along(op, x, zero, axis).to(torch.int32)
-    return whole.to(scale.dtype) * _along(op, x, scale, axis)
+    code = op.attribute("output_dtype", 0)
+    result = whole.to(scale.dtype) * _along(op, x, scale, axis)
+    return result.to(op.dtype(code)) if code else result
 
 
 def _without(x: Tensor, zero: Tensor | None, shape: list[int] | None = None) -> Tensor:

@@ -51,13 +51,22 @@ def layer(op: NodeCall, kind: str) -> tuple[Tensor | None, ...]:
     return (outputs, *ends)
 
 
+def _hidden(op: NodeCall) -> int:
+    """How many elements a state has, which the weights say, too."""
+    weight, given = op.tensor(2), op.attribute("hidden_size")
+    assert weight is not None
+    if given not in (None, weight.shape[-1]):
+        raise op.error(f"hidden_size is {given}, and {op.operand_name(2)} has shape {list(weight.shape)}")
+    return int(weight.shape[-1])
+
+
 def _directions(op: NodeCall) -> int:
     return 2 if op.attribute("direction", "forward") == "bidirectional" else 1
 
 
 def _states(op: NodeCall, x: Tensor, kind: str) -> list[Tensor]:
     """The states before the first step: of directions, items and hidden elements."""
-    shape = (_directions(op), x.shape[1], op.attribute("hidden_size"))
+    shape = (_directions(op), x.shape[1], _hidden(op))
     states = []
     for operand in (5, 6) if kind == "LSTM" else (5,):
         given = op.tensor(operand)
@@ -192,6 +201,18 @@ def _activation(op: NodeCall, name: str, alpha: float | None, beta: float | None
     return known[name.lower()]
 
 
+WITH_BETA = ("affine", "hardsigmoid", "scaledtanh")
+WITH_ALPHA = (*WITH_BETA, "elu", "leakyrelu", "thresholdedrelu")
+
+
+def _scaling(names: Sequence[str], position: int, given: Sequence[float], kinds: Sequence[str]) -> float | None:
+    """The number of an activation: those given belong to those that take one, in their order."""
+    if names[position].lower() not in kinds:
+        return None
+    before = len([one for one in names[:position] if one.lower() in kinds])
+    return given[before] if before < len(given) else None
+
+
 def _cell(op: NodeCall, kind: str, direction: int) -> Cell:
     w, r, b, p = op.tensor(1), op.tensor(2), op.tensor(3), op.tensor(7) if kind == "LSTM" else None
     assert w is not None
@@ -201,9 +222,8 @@ def _cell(op: NodeCall, kind: str, direction: int) -> Cell:
     each = len(USUAL[kind])
     activations = []
     for position in range(direction * each, direction * each + each):
-        alpha = alphas[position] if position < len(alphas) else None
-        beta = betas[position] if position < len(betas) else None
-        activations.append(_activation(op, names[position], alpha, beta))
+        alpha = _scaling(names, position, alphas, WITH_ALPHA)
+        activations.append(_activation(op, names[position], alpha, _scaling(names, position, betas, WITH_BETA)))
     first, second = (None, None) if b is None else b[direction].chunk(2)
     return Cell(
         kind,

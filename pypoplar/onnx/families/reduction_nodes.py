@@ -55,6 +55,8 @@ def _mean(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
+    if count == 0:
+        raise ValueError("the mean of no integers is no integer")
     return torch.div(torch.sum(x, axes, keep, dtype=x.dtype), count, rounding_mode="trunc")
 
 
@@ -101,7 +103,7 @@ def _enter(name: str, function: Reduction) -> None:
             axes = list(range(x.dim()))
         if not axes:  # of a scalar, which PyTorch reduces over its only place
             return function(x.reshape(1), [0], False)
-        return function(x, [axis % x.dim() for axis in axes], keep)
+        return function(x, op.axes(axes, x.dim()), keep)
 
     operator(name)(entry)
 
@@ -111,7 +113,7 @@ for _name, _function in REDUCTIONS.items():
 
 
 def _place(op: NodeCall, x: Tensor, find: Callable[..., Tensor]) -> Tensor:
-    axis, keep = op.attribute("axis", 0) % x.dim(), bool(op.attribute("keepdims", 1))
+    axis, keep = op.axis(op.attribute("axis", 0), x.dim()), bool(op.attribute("keepdims", 1))
     if not op.attribute("select_last_index", 0):
         return find(x, axis, keep)
     return x.shape[axis] - 1 - find(torch.flip(x, [axis]), axis, keep)
@@ -134,7 +136,7 @@ def _rows(op: NodeCall, x: Tensor) -> tuple[Tensor, int]:
     if op.opset >= 13:
         return x, op.attribute("axis", -1)
     axis = op.attribute("axis", 1)
-    axis = axis % x.dim() if axis < 0 else axis
+    axis = op.axis(axis, x.dim()) if axis < 0 else axis
     rows = 1
     for size in x.shape[:axis]:
         rows *= size
@@ -159,6 +161,8 @@ def log_softmax(op: NodeCall, x: Tensor) -> Tensor:
 def hardmax(op: NodeCall, x: Tensor) -> Tensor:
     """1 at the first of the largest elements, else 0."""
     rows, axis = _rows(op, x)
+    if not rows.numel():
+        return x.clone()
     places = torch.argmax(rows, axis, keepdim=True)
     shape = [1] * rows.dim()
     shape[axis] = rows.shape[axis]
@@ -179,7 +183,9 @@ def cumulative_product(op: NodeCall, x: Tensor) -> Tensor:
 
 
 def _cumulative(op: NodeCall, x: Tensor, function: Callable[[Tensor, int], Tensor], first: int) -> Tensor:
-    axis = int(op.number(1)) % x.dim()
+    axis = op.axis(int(op.number(1)), x.dim())
+    if not x.numel():
+        return x.clone()
     back = op.attribute("reverse", 0)
     if back:
         x = torch.flip(x, [axis])
@@ -194,10 +200,13 @@ def _cumulative(op: NodeCall, x: Tensor, function: Callable[[Tensor, int], Tenso
 def top_k(op: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     """The largest elements or the least, and their places."""
     wanted = op.ints(1, "k") or [1]
-    count, axis = wanted[0], op.attribute("axis", -1) % x.dim()
+    count, axis = wanted[0], op.axis(op.attribute("axis", -1), x.dim())
     if not 0 <= count <= x.shape[axis]:
         raise op.error(f"k is {count}, and axis {axis} has {x.shape[axis]} elements")
     largest = bool(op.attribute("largest", 1))
+    if op.is_known(0) and x.device.type != "meta":  # on the host, where PyTorch's says no order of equal elements
+        values, places = torch.sort(x, dim=axis, descending=largest, stable=True)
+        return values.narrow(axis, 0, count), places.narrow(axis, 0, count)
     values, places = torch.topk(x, count, axis, largest, True)
     return values, places
 

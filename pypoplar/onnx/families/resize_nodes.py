@@ -52,7 +52,7 @@ def resize_simply(op: NodeCall, x: Tensor) -> Tensor:
 def resize(op: NodeCall, x: Tensor) -> Tensor:
     """By scales or to sizes."""
     rank = x.dim()
-    chosen = [one % rank for one in op.attribute("axes") or range(rank)]
+    chosen = op.axes(op.attribute("axes") or range(rank), rank)
     roi = [float(one) for one in op.array(1).ravel()] if op.has(1) else []
     scales = [float(one) for one in op.array(2).ravel()] if op.has(2) else []
     sizes = (op.ints(3) or []) if op.has(3) else []

@@ -68,6 +68,8 @@ def range_of_numbers(op: NodeCall) -> Tensor:
 @operator("EyeLike", since=9)
 def eye_like(op: NodeCall, x: Tensor) -> Tensor:
     """Ones on a diagonal."""
+    if x.dim() != 2:
+        raise op.error(f"a matrix is wanted, got {list(x.shape)}")
     code = op.attribute("dtype")
     dtype = x.dtype if code is None else op.dtype(code)
     return torch.from_numpy(np.eye(x.shape[0], x.shape[1], op.attribute("k", 0))).to(dtype)
@@ -89,7 +91,7 @@ def reshape(op: NodeCall, x: Tensor) -> Tensor:
 def flatten(op: NodeCall, x: Tensor) -> Tensor:
     """A matrix: axes before `axis`, and the others."""
     axis = op.attribute("axis", 1)
-    axis = axis + x.dim() if axis < 0 else axis
+    axis = axis if axis == x.dim() else op.axis(axis, x.dim())
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
@@ -99,7 +101,7 @@ def squeeze(op: NodeCall, x: Tensor) -> Tensor:
     axes = op.ints(1, "axes")
     if axes is None:
         return x.reshape([one for one in x.shape if one != 1])
-    gone = {axis % x.dim() for axis in axes}
+    gone = op.axes(axes, x.dim())
     wrong = [axis for axis in gone if x.shape[axis] != 1]
     if wrong:
         raise op.error(f"axis {wrong[0]} has size {x.shape[wrong[0]]}, not 1")
@@ -111,9 +113,7 @@ def unsqueeze(op: NodeCall, x: Tensor) -> Tensor:
     """With more axes of size 1."""
     axes = op.ints(1, "axes") or []
     rank = x.dim() + len(axes)
-    new = {axis % rank for axis in axes}
-    if len(new) != len(axes):
-        raise op.error(f"axes are named once each, got {axes}")
+    new = op.axes(axes, rank)
     sizes = iter(x.shape)
     return x.reshape([1 if axis in new else next(sizes) for axis in range(rank)])
 
@@ -127,20 +127,26 @@ def transpose(op: NodeCall, x: Tensor) -> Tensor:
 @operator("Concat")
 def concat(op: NodeCall, *operands: Tensor) -> Tensor:
     """One behind the other."""
+    if len({one.dim() for one in operands}) > 1:  # which PyTorch lets pass for those without elements
+        raise op.error(f"operands have the same dimensions, got {[list(one.shape) for one in operands]}")
     return torch.cat(operands, op.attribute("axis", 1))
 
 
 @operator("Split")
 def split(op: NodeCall, x: Tensor) -> tuple[Tensor, ...]:
     """Parts along an axis, of the sizes that are given or of equal ones."""
-    axis = op.attribute("axis", 0) % x.dim()
+    axis = op.axis(op.attribute("axis", 0), x.dim())
     sizes = op.ints(1, "split")
     if sizes is None:
         parts = op.attribute("num_outputs") or len(op.node.output)
+        if op.opset < 18 and x.shape[axis] % parts:
+            raise op.error(f"axis {axis} has {x.shape[axis]} elements, which {parts} equal parts do not have; say split")
         each = -(-x.shape[axis] // parts)
         sizes = [max(min(each, x.shape[axis] - each * one), 0) for one in range(parts)]
     if sum(sizes) != x.shape[axis]:
         raise op.error(f"the parts {sizes} make {sum(sizes)}, and axis {axis} has {x.shape[axis]}")
+    if len(sizes) != len(op.node.output):
+        raise op.error(f"there are {len(sizes)} parts and {len(op.node.output)} outputs")
     begins = [0, *itertools.accumulate(sizes)]
     return tuple(x.narrow(axis, begin, one) for begin, one in zip(begins, sizes, strict=False))
 
@@ -163,10 +169,11 @@ def slice_by_operands(op: NodeCall, x: Tensor) -> Tensor:
 
 def sliced(op: NodeCall, x: Tensor, starts: list[int], ends: list[int], axes: list[int], steps: list[int]) -> Tensor:
     """Places of axes from a start to an end; a negative step goes backwards."""
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise op.error(f"starts, ends, axes and steps are of one length, got {starts}, {ends}, {axes} and {steps}")
+    for start, end, axis, step in zip(starts, ends, op.axes(axes, x.dim()), steps, strict=True):
         if step == 0:
             raise op.error("a step is not 0")
-        axis = axis % x.dim()
         places = range(*slice(start, end, step).indices(x.shape[axis]))
         if step < 0 and len(places):
             x = torch.flip(_strided(x, axis, places[-1], places[0] + 1, -step), [axis])
@@ -206,7 +213,7 @@ def pad(op: NodeCall, x: Tensor) -> Tensor:
     """With elements around: a constant, a reflection, the edge, or from the other side."""
     rank = x.dim()
     pads = op.ints(1, "pads" if op.opset >= 2 else "paddings") or []
-    axes = [one % rank for one in op.ints(3) or range(rank)] if op.opset >= 18 and op.has(3) else list(range(rank))
+    axes = op.axes(op.ints(3) or range(rank), rank) if op.opset >= 18 and op.has(3) else list(range(rank))
     if len(pads) != 2 * len(axes):
         raise op.error(f"pads are two for each of {len(axes)} axes, got {len(pads)}")
     before, after = [0] * rank, [0] * rank

@@ -23,6 +23,7 @@ class FieldWindows:
     def of(cls, op: NodeCall, field: list[int], kernel: list[int]) -> FieldWindows:
         """The windows that a node's attributes say."""
         rank = len(field)
+        check_kernel(op, kernel)
         strides = list(op.attribute("strides") or [1] * rank)
         dilations = list(op.attribute("dilations") or [1] * rank)
         pads = list(op.attribute("pads") or [0] * 2 * rank)
@@ -73,3 +74,10 @@ class FieldWindows:
     def dense(self) -> bool:
         """Whether windows have no gaps."""
         return all(one == 1 for one in self.dilations)
+
+
+def check_kernel(op: NodeCall, kernel: list[int]) -> None:
+    """An error where the attribute `kernel_shape` is given, and is not that of the weights."""
+    given = op.attribute("kernel_shape")
+    if given is not None and list(given) != kernel:
+        raise op.error(f"kernel_shape is {list(given)}, and the weights have {kernel}")
