@@ -33,6 +33,7 @@ PLANNING = (
     "enableConvDithering",
 )
 COUNTED = ("If", "Loop", "Scan", "Split", "Call")  # which take the number of their outputs behind the tensors
+COUNTED_BY_NUMBERS = ("BatchNormalization", "Dropout", "MaxPool")  # whose first attribute is none
 OUTPUTS = {"CtcBeamSearchDecoder": 3, "GroupNormalization": 3, "LSTM": 2, "ReduceMedian": 2, "Sort": 2, "SplineBasis": 2}
 COLLECTIVES = ("replicatedallreduce", "replicatedreducescatter", "replicatedallgather")
 
@@ -109,7 +110,7 @@ class OperatorCalls:
             raise popart_exception(f"{name} takes a list of tensors, which are names, got {inputs!r}")
         context = attributes.pop("debugContext", attributes.pop("debugPrefix", ""))
         outputs = attributes.pop("num_outputs", None)
-        if given and operator in COUNTED:
+        if given and (operator in COUNTED or (operator in COUNTED_BY_NUMBERS and type(given[0]) is int)):
             outputs, given = given[0], given[1:]
         attributes |= self._positional(operator, given)
         if outputs is not None and (isinstance(outputs, bool) or not isinstance(outputs, int) or outputs < 1):

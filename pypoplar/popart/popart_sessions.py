@@ -97,6 +97,7 @@ class _Session:
         self._source: ModelSource | None = None
         self._module: PlannedModule | None = None
         self._seed: int | None = None
+        self._host: dict[str, torch.Tensor] = {}  # trained weights, as the host has them
 
     def _check_anchors(self) -> None:
         names = [*self._flow.anchors(), *([] if self._loss is None else [self._loss])]
@@ -171,7 +172,9 @@ class _Session:
             gradients = [name.removeprefix(GRADIENT) for name in self._flow.anchors() if name.startswith(GRADIENT)]
             placed = self._placed(plan_for_training(self._source, given, gradients))
             self._plan = placed.plan
+            self._check_loss(self._plan)
             self._module = TrainableGraph(self._plan, self._source, self._loss, placed.blocks)
+            self._host = {name: one.detach().clone() for name, one in self._module.weight_tensors().items()}
             options = placed.of_options(self._torch_options())
             for name in self._flow.anchors():
                 if name.startswith(GRADIENT):
@@ -180,6 +183,14 @@ class _Session:
         self._executor.compile(*(self._flat(one.name, None) for one in self._plan.inputs))
         if self._seed is not None:
             self.setRandomSeed(self._seed)
+
+    def _check_loss(self, plan: GraphPlan) -> None:
+        assert self._loss is not None
+        shape, type = list(plan.outputs[self._loss].tensor.shape), plan.outputs[self._loss].tensor.dtype
+        if plan.outputs[self._loss].tensor.numel() != 1 or not type.is_floating_point:
+            raise popart_exception(
+                f"TrainingSession: the loss {self._loss} is {dtype_name(type)} {shape}, and is to be one float: reduce it"
+            )
 
     def _placed(self, plan: GraphPlan) -> PlacedPlan:
         batches = self._flow.batchesPerStep() if self._optimizer is None or self._accumulated == 1 else self._accumulated
@@ -261,9 +272,11 @@ class _Session:
         if isinstance(stepio, PyStepIOCallback):
             inputs = {one.name: self._called(one.name, stepio) for one in self._plan.inputs}
         elif isinstance(stepio, PyStepIO):
-            unknown = [name for name in stepio.inputs if name not in {one.name for one in self._proto.graph.input}]
+            names = [one.name for one in self._plan.inputs]
+            unknown = [name for name in stepio.inputs if name not in names]
             if unknown:
-                raise popart_exception(f"run: the model has no input {unknown[0]!r}{nearest(unknown[0], self._known)}")
+                weight = "; it is a weight" if unknown[0] in self._weight_names() else nearest(unknown[0], names)
+                raise popart_exception(f"run: the model has no input {unknown[0]!r}{weight}")
             others = [name for name in stepio.outputs if name not in self._flow.anchors()]
             if others:
                 raise popart_exception(f"run: {others[0]!r} is no anchor of the DataFlow{nearest(others[0], self._flow.anchors())}")
@@ -304,7 +317,7 @@ class _Session:
                 f"run: the input {name} has shape {wanted}, which is batchesPerStep, the accumulation factor and the tensor's "
                 f"shape, without those of 1, got {list(array.shape)}"
             )
-        tensor = torch.from_numpy(np.ascontiguousarray(array.reshape(whole)))
+        tensor = torch.from_numpy(np.array(array.reshape(whole), order="C"))  # also of no dimensions
         if tensor.dtype != like.dtype:
             raise popart_exception(f"run: the input {name} is {dtype_name(like.dtype)}, got {array.dtype}")
         return tensor
@@ -357,19 +370,30 @@ class _Session:
 
     def weightsFromHost(self) -> None:
         """Give the device the weights; `popart_exception` before `prepareDevice`."""
-        self._ready("weightsFromHost").copyWeightsToDevice()
+        executor = self._ready("weightsFromHost")
+        assert self._module is not None
+        if self._host:
+            executor.copyWeightsToHost()  # so that nothing newer is on the device
+            with torch.no_grad():
+                for name, tensor in self._module.weight_tensors().items():
+                    tensor.copy_(self._host[name])
+        executor.copyWeightsToDevice()
 
     def weightsToHost(self) -> None:
         """Take the weights from the device; `popart_exception` before `prepareDevice`."""
         self._ready("weightsToHost").copyWeightsToHost()
+        assert self._module is not None
+        self._host = {name: one.detach().clone() for name, one in self._module.weight_tensors().items()}
 
     def weights(self) -> dict[str, Array]:
-        """The weights as they are on the host, by name."""
+        """The weights as they are on the host, by name: those of the model, or what `weightsToHost` took last."""
         self._ready("weights")
-        assert self._module is not None
         assert self._source is not None
-        trained = {name: tensor.detach().numpy().copy() for name, tensor in self._module.weight_tensors().items()}
-        return {name: trained.get(name, tensor.numpy()) for name, tensor in self._source.initializers.items()}
+        return {name: self._host.get(name, tensor).numpy().copy() for name, tensor in self._source.initializers.items()}
+
+    def _weight_names(self) -> list[str]:
+        """The names of weights, trained or not."""
+        return [one.name for one in self._proto.graph.initializer]
 
     def readWeights(self, weights: PyWeightsIO) -> None:
         """Copy weights, which `weightsToHost` has taken from the device, into arrays.

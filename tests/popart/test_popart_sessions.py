@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 from pypoplar import popart
 
@@ -201,3 +201,51 @@ def test_mistakes_are_told_as_popart_has_its_rules():
     ):
         with pytest.raises(popart.popart_exception, match=message):
             session.run(popart.PyStepIO(given, taken))
+
+
+def test_weights_go_both_ways_only_when_they_are_told_to():
+    network = Network()
+    session, anchors = network.session(popart.ConstSGD(0.1), [network.loss])
+    there = {"w1": np.zeros_like(network.w1)}
+
+    def step():
+        session.run(popart.PyStepIO({network.ix: network.x, network.il: network.labels}, anchors))
+        return float(anchors[network.loss])
+
+    losses = [step() for _ in range(3)]
+    session.readWeights(popart.PyWeightsIO(there))  # the device's were not taken yet
+    np.testing.assert_array_equal(there["w1"], network.w1)
+    session.weightsFromHost()
+    assert step() == losses[0]
+    session.weightsToHost()
+    session.readWeights(popart.PyWeightsIO(there))
+    assert (there["w1"] != network.w1).any()
+    assert step() == losses[1]
+    session.weightsFromHost()
+    assert step() == losses[1]
+
+
+def test_what_a_step_cannot_have_is_told():
+    network = Network()
+    proto = ModelProto.FromString(network.proto)
+    proto.graph.input.append(helper.make_tensor_value_info("w1", 1, network.w1.shape))
+    network.proto = proto.SerializeToString()
+    session, anchors = network.session(popart.ConstSGD(0.1), [network.loss])
+    given = {network.ix: network.x, network.il: network.labels}
+    with pytest.raises(popart.popart_exception, match="no input 'w1'; it is a weight"):
+        session.run(popart.PyStepIO({**given, "w1": network.w1}, anchors))
+    network.loss = network.probabilities
+    with pytest.raises(popart.popart_exception, match=r"the loss Softmax:0 is float \[4, 3\], and is to be one float: reduce it"):
+        network.session(popart.ConstSGD(0.1), [network.loss])
+
+
+def test_an_input_without_dimensions_and_numbers_of_outputs_by_position():
+    builder = popart.Builder()
+    x, y = builder.addInputTensor(popart.TensorInfo("FLOAT", [])), builder.addInputTensor(popart.TensorInfo("FLOAT", [1, 1, 4]))
+    (dropped,), largest = [builder.aiOnnx.dropout([builder.aiOnnx.exp([x])], 1, 0.5)], builder.aiOnnx.maxpool([y], 1, [2])
+    session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [dropped, largest]), device())
+    session.prepareDevice()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: np.float32(1), y: np.float32([[[1, 3, 2, 5]]])}, anchors))
+    assert (anchors[dropped].shape, largest, anchors[largest].tolist()) == ((), "MaxPool:0", [[[3, 3, 5]]])
+    np.testing.assert_allclose(anchors[dropped], np.e, rtol=1e-6)
