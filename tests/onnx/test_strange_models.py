@@ -116,7 +116,9 @@ def test_numbers_of_activations_belong_to_those_that_take_one():
     np.testing.assert_allclose(outputs.ravel(), (torch.sigmoid(gates[1]) * torch.tanh(cell)).numpy(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["inputs", "self", "a b\n\"'\\", "forward", "日/本"])
+@pytest.mark.parametrize(
+    "name", ["inputs", "a b\n\"'\\", *(pytest.param(one, marks=pytest.mark.slow) for one in ("self", "forward", "日/本"))]
+)
 def test_tensors_have_any_names(name):
     loaded = pypoplar.onnx.load(model("Add", [X, np.float32([1, 2, 3])], 1, name=name))
     assert loaded(**{name: X})[f"{name}_0"].tolist() == (X + np.float32([1, 2, 3])).tolist()

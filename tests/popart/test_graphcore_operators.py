@@ -118,7 +118,7 @@ def lstm_steps(x, weight, bias, state):
     return np.float32(outputs), np.float32(c)
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("known", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_lstm_has_popart_s_gates_and_weights(known):
     built, steps, items, inputs, hidden = Built(), 4, 2, 3, 5
     arrays = normal(steps, items, inputs), normal(4, inputs + hidden, hidden, seed=1), normal(4, hidden, seed=2)
@@ -163,7 +163,7 @@ def test_slices_of_sequences_and_scatters_in_groups():
     )
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.uint8])
+@pytest.mark.parametrize("kind", [pytest.param(np.float32, marks=pytest.mark.slow), np.uint8])
 def test_pictures_get_a_fourth_channel(kind):
     built, floats = Built(), np.float16 if kind is np.uint8 else np.float32
     image = np.random.default_rng(4).integers(0, 255, (2, 3, 3)).astype(kind)
@@ -180,7 +180,7 @@ def spline(x, degree):
     return (x * spline(x, degree - 1) + (degree + 1 - x) * spline(x - 1, degree - 1)) / degree
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("degree", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_splines_are_those_of_cox_and_de_boor(degree):
     built, generator = Built(), np.random.default_rng(degree)
     sizes, opened = np.int32([6, 5]), np.uint8([1, 0])

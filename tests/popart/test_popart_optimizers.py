@@ -113,7 +113,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+USUAL = ("damped from the first step on", "Adam with L2Regularization", "AdaMax with a large eps")
+
+
+@pytest.mark.parametrize("name", [one if one in USUAL else pytest.param(one, marks=pytest.mark.slow) for one in CASES])
 def test_steps_are_popart_s(name):
     network, (optimizer, formula) = Slopes(), CASES[name]
     there = network.trained(network.session(optimizer()), network.gradients)
@@ -147,7 +150,7 @@ SPECIFIC = {
 }
 
 
-@pytest.mark.parametrize("kind", SPECIFIC)
+@pytest.mark.parametrize("kind", ["SGD", *(pytest.param(one, marks=pytest.mark.slow) for one in ("Adam", "AdaMax"))])
 def test_a_weight_has_settings_of_its_own(kind):
     make, settings, usual, own = SPECIFIC[kind]
     network, optimizer = Slopes(), make()
@@ -237,6 +240,15 @@ REPLACED = {
 @pytest.mark.parametrize("name", REPLACED)
 def test_an_optimiser_of_another_kind_does_not_replace_a_session_s(name):
     before, after, told = REPLACED[name]
-    session = Slopes().session(before(), batches=1)
-    with pytest.raises(popart.popart_exception, match=told):
-        session.updateOptimizerFromHost(after())
+    with pytest.raises(popart.popart_exception, match=f"updateOptimizerFromHost: .*{told}"):
+        after().check_replaces(before())
+
+
+def test_a_session_does_not_take_an_optimiser_of_another_kind():
+    session = Slopes().session(adam({}), batches=1)
+    for other, told in (
+        (popart.ConstSGD(LR), "the session has Adam Adam Decay, got SGD"),
+        ("SGD", "takes an optimizer, .*got 'SGD'"),
+    ):
+        with pytest.raises(popart.popart_exception, match=told):
+            session.updateOptimizerFromHost(other)
