@@ -1,6 +1,7 @@
 """Names of PopTorch beside models: parsers of arguments, hooks, marks; and the versions of PyTorch that they go with."""
 
 import importlib
+import operator
 import re
 import tomllib
 import warnings
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pypoplar import poptorch
+from pypoplar import poptorch, resources
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarTypeError
 
 
@@ -233,3 +234,15 @@ def test_the_extra_takes_the_versions_that_were_tried():
     assert f"It needs PyTorch, which is an extra; {poptorch.NEWEST_TORCH} is" in (ROOT / "docs" / "pytorch.md").read_text(
         encoding="utf-8"
     )
+
+
+def test_the_documents_table_of_names_is_true():
+    page = resources.directory("docs").joinpath("pytorch.md").read_text(encoding="utf-8")
+    section = page.partition("## PopTorch's names")[2].partition("## How it differs")[0]
+    rows = [line.split("|") for line in section.splitlines() if "|" in line][2:]
+    named = [name for row in rows for name in re.findall("`([^`]+)`", row[2])]
+    assert len(named) > 70
+    for name in named:
+        operator.attrgetter(name)(poptorch)
+    own = {"CaptureError", "UnsupportedOperation", "registerCustomOp", "enums", "options"}  # pypoplar's own, and modules
+    assert set(poptorch.__all__) - {name.partition(".")[0] for name in named} == own
