@@ -151,6 +151,18 @@ class DeviceModel:
                 f"steps_per_execution is {steps}, and is to be a multiple of gradient_accumulation_steps_per_replica, {accumulated}"
             )
 
+    def check_one_batch(self) -> None:
+        """Refuse to train on one batch where an update takes several, of which it would be what is left over: `InvalidOption`."""
+        accumulated, copies = self.options.accumulated, self.options.copies
+        if accumulated * copies == 1:
+            return
+        each = f"{copies} replicas take {accumulated} each" if copies > 1 else "so many are accumulated"
+        cause = "auto_select_ipus and " * (copies > 1) + "gradient_accumulation_steps_per_replica" * (accumulated > 1)
+        raise InvalidOption(
+            f"train_on_batch has one batch, and an update of the weights takes {accumulated * copies}: {each}. Call fit with all "
+            f"of them (batch_size is that of one batch), or leave out {cause.removesuffix(' and ')}"
+        )
+
     # within
 
     def _executed(self, what: str) -> PoplarExecutor:

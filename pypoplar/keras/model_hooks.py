@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,17 @@ def _functions(kind: StepKind, original: Callable[..., Any]) -> Callable[..., An
     return make
 
 
+def _training_on_a_batch(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def train_on_batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = device_model(self)
+        if found is not None:
+            found.check_one_batch()
+        return original(self, *args, **kwargs)
+
+    return train_on_batch
+
+
 def install() -> None:
     """Let Keras' models ask. It is done once; outside scopes they do as before."""
     if getattr(TorchTrainer, "_asks_for_ipu", False):
@@ -73,6 +85,7 @@ def install() -> None:
     add_library(keras)
     TorchTrainer.__init__ = _making(TorchTrainer.__init__)
     Trainer.compile = _compiling(Trainer.compile)
+    TorchTrainer.train_on_batch = _training_on_a_batch(TorchTrainer.train_on_batch)
     for kind, name in FUNCTIONS.items():
         setattr(TorchTrainer, name, _functions(kind, getattr(TorchTrainer, name)))
     for name, method in METHODS.items():

@@ -101,6 +101,23 @@ def test_steps_that_accumulation_does_not_divide_are_refused():
         model.fit(*data(6), batch_size=4, verbose=0)
 
 
+def test_one_batch_of_several_accumulated_ones_is_refused():
+    model = compiled(steps_per_execution=2)
+    model.set_gradient_accumulation_options(2)
+    with pytest.raises(InvalidOption, match=r"one batch, and an update of the weights takes 2: so many are accumulated. Call fit"):
+        model.train_on_batch(*data(1))
+    assert np.isfinite(model.test_on_batch(*data(1)))
+
+
+def test_one_batch_of_several_replicas_is_refused(two_ipus):
+    model = compiled(steps_per_execution=2)
+    with pytest.raises(InvalidOption, match=r"takes 2: 2 replicas take 1 each.*, or leave out auto_select_ipus$"):
+        model.train_on_batch(*data(1))
+    model.set_gradient_accumulation_options(2)
+    with pytest.raises(InvalidOption, match=r"takes 4: 2 replicas.*auto_select_ipus and gradient_accumulation_steps_per_replica$"):
+        model.train_on_batch(*data(1))
+
+
 def test_a_pipeline_without_stages_and_one_with_a_gap_are_refused():
     model = compiled()
     model.set_pipelining_options(1)
