@@ -141,3 +141,19 @@ def test_masked_rows_of_a_softmax_are_pytorchs():
     got = compiled(Plain(lambda x: torch.softmax(x, 1)), (x,), training=False).run((x,))[0]
     assert got[1].isnan().all()
     assert not got[0].isnan().any()
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_a_gradient_that_is_not_finite_is_nan_behind_a_relu_of_0(type):
+    """As the device and PopLibs multiply by 0; elsewhere it is PyTorch's."""
+    back = torch.tensor([math.nan, math.inf, 2.0, math.nan, -math.inf, 3.0]).to(type)
+    results = torch.tensor([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).to(type)
+
+    def gradient(back, results):
+        return torch.ops.aten.threshold_backward(back, results, 0)
+
+    (got,) = compiled(Plain(gradient), (back, results), training=False).run((back, results))
+    pytorchs = gradient(back, results)
+    np.testing.assert_array_equal(got.numpy()[2:], pytorchs.numpy()[2:])
+    assert got[:2].isnan().all()
+    assert (pytorchs[:2] == 0).all()

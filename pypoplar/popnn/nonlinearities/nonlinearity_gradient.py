@@ -41,8 +41,9 @@ def nonLinearityInputGradient(
 ) -> Tensor:
     """The gradient by what went into a non-linearity, from that by its results.
 
-    It is computed in float and rounded once. RELU has gradient 0 where its result is 0. The results of SOFTMAX_SCALED are those
-    with the factor of 62,000, and so is the gradient (PopLibs leaves the factor in the sum that it subtracts).
+    It is computed in float and rounded once. RELU multiplies by 0 where its result is 0, as PopLibs' codelet does: a gradient there
+    that is NaN or infinite gives NaN. The results of SOFTMAX_SCALED are those with the factor of 62,000, and so is the gradient
+    (PopLibs leaves the factor in the sum that it subtracts).
 
     Parameters
     ----------
