@@ -22,9 +22,12 @@ if importlib.util.find_spec("torch") is not None:  # .ci/pytorch runs this file
     MODULES += ["pypoplar.poptorch", "pypoplar.poptorch.optim", "pypoplar.poptorch.profiling"]
     if importlib.util.find_spec("onnx") is not None:
         MODULES += ["pypoplar.onnx", "pypoplar.onnx.backend"]
+    if importlib.util.find_spec("keras") is not None:
+        MODULES += ["pypoplar.keras", "pypoplar.keras.ipu.config", "pypoplar.keras.ipu.ops.pipelining_ops"]
 OF_EXTRAS = {  # and the module of MODULES that is there if what they need is installed
     "pypoplar.poptorch": "pypoplar.poptorch",
     "pypoplar.popdist.poptorch": "pypoplar.poptorch",
+    "pypoplar.keras": "pypoplar.keras",
     "pypoplar.onnx": "pypoplar.onnx",
     "pypoplar.popart": "pypoplar.onnx",
 }
