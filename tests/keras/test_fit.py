@@ -90,3 +90,22 @@ def test_a_model_outside_of_scopes_runs_on_the_host(digits):
     *_, host, _, _ = digits
     with pytest.raises(RuntimeError, match=r"ipu_cycles: Sequential runs on the host; make or compile it within IPUStrategy"):
         host.ipu_cycles()
+
+
+@pytest.mark.slow
+def test_each_step_of_a_run_is_that_of_keras_from_the_same_weights():
+    """However far a run has gone: rounding adds up, and gradients of pools and ReLUs jump, but each step is right by itself."""
+    device, host = rig.twins(
+        rig.digits_network, lambda: keras.optimizers.SGD(0.05, momentum=0.9), "sparse_categorical_crossentropy"
+    )
+    for model in (device, host):
+        model.optimizer.build(model.trainable_variables)
+    for step in range(40):
+        for ours, theirs in zip(
+            (*device.variables, *device.optimizer.variables), (*host.variables, *host.optimizer.variables), strict=True
+        ):
+            theirs.assign(ours)
+        images, labels = rig.drawn(8, 8, 8, 1, seed=step), np.random.default_rng(step).integers(0, 10, 8)
+        losses = [model.train_on_batch(images, labels) for model in (device, host)]
+        np.testing.assert_allclose(*losses, rtol=1e-6)
+        rig.assert_near(device, host)
