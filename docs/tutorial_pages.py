@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 ORDER = (
     *("tut1_variables", "tut2_operations", "tut3_vertices", "tut4_profiling", "tut5_matrix_vector", "tut6_matrix_vector_opt"),
     *("mnist_regression", "mnist_cnn", "digits_lstm", "transformer", "poptorch_lstm", "poptorch_bert"),
-    *("poptorch_replicas", "poptorch_instances", "poptorch_pipeline", "poptorch_predict"),
+    *("poptorch_replicas", "poptorch_instances", "poptorch_pipeline", "poptorch_predict", "keras_digits"),
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.S | re.M)
 ELISION = "..."

@@ -8,7 +8,8 @@ from tutorial_modules import tutorial_pages
 from pypoplar import resources
 
 PAGES = tutorial_pages()
-WITHOUT_TORCH = [name for name in PAGES.recorded() if not name.startswith("poptorch_")]  # tests/poptorch runs the others
+OF_EXTRAS = ("poptorch_", "keras_")  # tests/poptorch and tests/keras run them
+WITHOUT_TORCH = [name for name in PAGES.recorded() if not name.startswith(OF_EXTRAS)]
 NETWORKS = {"digits_lstm", "mnist_cnn", "transformer"}  # which train
 
 

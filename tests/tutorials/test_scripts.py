@@ -30,7 +30,7 @@ def test_all_tutorials_are_listed_with_what_they_are_about():
         "tut6_matrix_vector_opt",
     ]
     torch = ["poptorch_bert", "poptorch_instances", "poptorch_lstm", "poptorch_pipeline", "poptorch_predict", "poptorch_replicas"]
-    first = ["digits_lstm", "mnist_cnn", "mnist_regression", *torch]
+    first = ["digits_lstm", "keras_digits", "mnist_cnn", "mnist_regression", *torch]
     assert list(known) == [*first, *names]
     assert known["tut3_vertices"].summary == "Tutorial 3: writing vertices"
     for one in known.values():
