@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.codelet.cpp.writing import refuse
 from pypoplar.codelet.cpp_tree.clang_library import clang
@@ -74,22 +74,75 @@ class CppClass:
     kind: Kind
     node: Node
     type: Any
+    bases: Mapping[str, Any] = field(factory=dict)  # types by their names, of bases that depend on the arguments of a template
 
 
 def kind_of(cursor: Any) -> Kind | None:
-    """The kind of vertex that a class is derived from; None for other classes."""
-    for child in cursor.get_children():
-        if child.kind.name == "CXX_BASE_SPECIFIER":
-            base = child.type.get_canonical()
-            kind = _KINDS.get(base.spelling) or kind_of(base.get_declaration())
-            if kind is not None:
-                return kind
-            template = child.referenced
-            if template is not None and template.kind.name == "CLASS_TEMPLATE":
-                kind = kind_of(template)
-                if kind is not None:
-                    return kind
+    """The kind of vertex that a class, a template or an instance of one is derived from; None for other classes."""
+    for base in bases_of(cursor):
+        kind = _KINDS.get(base.type.get_canonical().spelling) or kind_of(declared_base(base))
+        if kind is not None:
+            return kind
     return None
+
+
+def is_open(cursor: Any) -> bool:
+    """Whether a class, or one of its bases, has a base that is named by an argument of a template alone."""
+    declared = [declared_base(base) for base in bases_of(cursor)]
+    return any(("CLASS" not in one.kind.name and "STRUCT" not in one.kind.name) or is_open(one) for one in declared)
+
+
+def has_compute(cursor: Any) -> bool:
+    """Whether a class, a template or an instance of one has a compute, its own or one of its bases."""
+    if own_compute(cursor):
+        return True
+    return any(has_compute(base) for base in map(declared_base, bases_of(cursor)) if not _is_poplars(base))
+
+
+def own_compute(cursor: Any) -> bool:
+    """Whether a class or the template that it is made of declares a compute."""
+    template = template_of(cursor)
+    return any(child.spelling == "compute" for one in (cursor, template) if one is not None for child in one.get_children())
+
+
+def template_of(cursor: Any) -> Any:
+    """The template, or the partial specialisation, that a class is an instance of; None for other classes."""
+    return clang().functions.clang_getSpecializedCursorTemplate(cursor)
+
+
+def bases_of(cursor: Any) -> list[Any]:
+    """The places where a class names its bases; an instance of a template has those of the template."""
+    found = [child for child in cursor.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"]
+    template = None if found else template_of(cursor)
+    return bases_of(template) if template is not None else found
+
+
+def declared_base(base: Any) -> Any:
+    """The class that a base is, or the template where that depends on arguments."""
+    if base.type.get_canonical().kind.name == "RECORD":
+        return base.type.get_canonical().get_declaration()
+    named = next((child for child in base.get_children() if child.kind.name == "TEMPLATE_REF"), None)
+    return (named or base).referenced or base
+
+
+def _is_poplars(cursor: Any) -> bool:
+    return Node(cursor).qualified().startswith("poplar::")
+
+
+def bases_by_name(cursor: Any, known: Mapping[str, Any]) -> list[str]:
+    """The names of the bases of a class, and of theirs, that depend on the arguments of a template and are not known."""
+    missing: list[str] = []
+    for base in bases_of(cursor):
+        declared = declared_base(base)
+        if _is_poplars(declared):
+            continue
+        if declared.kind.name == "CLASS_TEMPLATE":
+            if declared.spelling in known:
+                declared = known[declared.spelling].get_declaration()
+            else:
+                missing.append(declared.spelling)
+        missing += bases_by_name(declared, known)
+    return missing
 
 
 def poplar_name(spelling: str) -> str:
@@ -104,11 +157,11 @@ def spelling_of(type: Any) -> str:
     """The spelling of a class, with the namespaces of enumerators among its arguments, which libclang leaves out."""
     base, arguments = split_arguments(type.spelling)
     declared = type.get_declaration()
-    template = clang().functions.clang_getSpecializedCursorTemplate(declared)
+    template = template_of(declared)
     if template is None or declared.get_num_template_arguments() < len(arguments):
         return str(type.spelling)
     while template.kind.name == "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION":  # whose parameters are others
-        template = clang().functions.clang_getSpecializedCursorTemplate(template)
+        template = template_of(template)
     parameters = [child for child in template.get_children() if child.kind.name.startswith("TEMPLATE_")]
     for number, parameter in enumerate(parameters[: len(arguments)]):
         enum = parameter.type.get_canonical()
@@ -139,33 +192,30 @@ def _argument(text: str) -> str:
     return f"{words}<{','.join(_argument(argument) for argument in arguments)}>" if arguments else words
 
 
-def fields_of(type: Any, node: Node) -> dict[str, CppField]:
+def fields_of(one: CppClass) -> dict[str, CppField]:
     """The fields of a codelet, those of its bases first."""
     found: dict[str, CppField] = {}
-    _collect(type, node, found)
+    _collect(one.type, one, found)
     return found
 
 
-def _collect(type: Any, node: Node, found: dict[str, CppField]) -> None:
-    declared = type.get_declaration()
-    for child in _bases(declared):
-        base = child.type.get_canonical()
-        if not base.spelling.startswith("poplar::"):
-            _collect(base, node, found)
+def _collect(type: Any, one: CppClass, found: dict[str, CppField]) -> None:
+    for base in bases_of(type.get_declaration()):
+        declared = declared_base(base)
+        if _is_poplars(declared):
+            continue
+        if declared.kind.name == "CLASS_TEMPLATE":
+            _collect(one.bases[declared.spelling], one, found)
+        elif base.type.get_canonical().kind.name == "RECORD":
+            _collect(base.type.get_canonical(), one, found)
+        else:
+            text = " ".join(token.spelling for token in base.get_tokens() if token.spelling not in ("public", "struct", "class"))
+            refuse(Node(base), f"which class '{text}' is depends on arguments: derive from a class or a template by its name")
     for cursor in type.get_fields():
         field = Node(cursor)
+        if field.name in found:
+            refuse(field, f"field '{field.name}' is that of a base, too: give it another name")
         found[field.name] = _field(field)
-
-
-def _bases(declared: Any) -> Iterator[Any]:
-    template = declared
-    children = [child for child in declared.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"]
-    if not children:  # an instance of a template has those of the template
-        template = clang().functions.clang_getSpecializedCursorTemplate(declared)
-        children = (
-            [child for child in template.get_children() if child.kind.name == "CXX_BASE_SPECIFIER"] if template is not None else []
-        )
-    yield from children
 
 
 def _field(node: Node) -> CppField:

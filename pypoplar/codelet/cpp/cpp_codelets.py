@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import functools
 import linecache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.cpp.class_fields import CppClass, fields_of, kind_of, poplar_name, spelling_of
+from pypoplar.codelet.cpp.class_fields import (
+    CppClass,
+    bases_by_name,
+    fields_of,
+    has_compute,
+    is_open,
+    kind_of,
+    own_compute,
+    poplar_name,
+    spelling_of,
+    template_of,
+)
 from pypoplar.codelet.cpp.codebook import Codebook
 from pypoplar.codelet.cpp.writing import Refused, refused
 from pypoplar.codelet.cpp_tree.cpp_types import type_of
-from pypoplar.codelet.cpp_tree.translation_unit import CppFile, TranslationUnit, parse
+from pypoplar.codelet.cpp_tree.translation_unit import CppFile, parse
 from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.ir.terms import Kind, Location
 from pypoplar.codelet.language.constraints import demanded_apart
@@ -48,10 +60,10 @@ class CppCodelets:
         if base not in self.templates or not arguments:
             return None
         try:
-            unit = parse(self.file, _probe(0, name, self.kinds[base]))
+            made = _probed(self.file, {name: self.kinds[base]})
         except CodeletCompileError as problem:
             raise UnknownVertexType(f"'{name}' is no instance of the template {base}: {problem.msg}") from None
-        return _codelet(_probed(unit)[0], self.file)
+        return _codelet(made[0], self.file)
 
 
 def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
@@ -60,12 +72,9 @@ def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
     found = CppCodelets(file, headers=unit.headers)
     classes: list[CppClass] = []
     instances: dict[str, Kind] = {}
-    _look(unit.root, file, found, classes, instances)
-    found.instances = list(instances)
+    _look(unit.root, found, classes, instances)
     if instances:
-        probes = (_probe(number, name, kind) for number, (name, kind) in enumerate(instances.items()))
-        unit = parse(file, "\n".join(probes))
-        classes = [*classes, *_probed(unit)]
+        classes = [*classes, *_probed(file, instances)]
     if not classes and not found.templates:
         what = "no class derived from poplar::Vertex, MultiVertex or SupervisorVertex with a compute method"
         if found.bare:
@@ -79,23 +88,35 @@ def codelets_of(file: CppFile, *, keep_going: bool = False) -> CppCodelets:
     return found
 
 
-def _probe(number: int, name: str, kind: Kind) -> str:
-    """A function that calls compute, so that libclang writes the instance out."""
-    return f"void {_PROBE}{number}({name} &v) {{ v.compute({'0' if kind == 'multi' else ''}); }}"
+def _probe(number: int, name: str, kind: Kind, bases: Sequence[str]) -> str:
+    """A function that calls compute, so that libclang writes the instance out, and that names the bases by what they are there."""
+    parameters = ", ".join([f"{name} &v", *(f"{name}::{base} *" for base in bases)])
+    return f"void {_PROBE}{number}({parameters}) {{ v.compute({'0' if kind == 'multi' else ''}); }}"
 
 
-def _probed(unit: TranslationUnit) -> list[CppClass]:
-    """The classes that the probes behind a file's end name."""
-    found = []
-    for cursor in unit.root.get_children():
-        if cursor.kind.name == "FUNCTION_DECL" and cursor.spelling.startswith(_PROBE):
-            type = next(iter(cursor.get_arguments())).type.get_pointee().get_canonical()
-            call = next(node for node in Node(cursor).walk() if node.kind == "CALL_EXPR" and node.name == "compute")
-            vertex = _vertex_kind(type.get_declaration())
-            assert call.referenced is not None
-            assert vertex is not None
-            found.append(CppClass(poplar_name(spelling_of(type)), vertex, call.referenced, type))
-    return found
+def _probed(file: CppFile, names: Mapping[str, Kind]) -> list[CppClass]:
+    """The classes of some names, with those of their bases that depend on arguments, which libclang does not tell by itself."""
+    bases: list[list[str]] = [[] for _ in names]
+    while True:
+        probes = [_probe(number, name, kind, bases[number]) for number, (name, kind) in enumerate(names.items())]
+        unit = parse(file, "\n".join(probes))
+        functions = [child for child in unit.root.get_children() if child.kind.name == "FUNCTION_DECL"]
+        probed = [child for child in functions if child.spelling.startswith(_PROBE)]
+        found = [_class(cursor, known) for cursor, known in zip(probed, bases, strict=True)]
+        missing = [bases_by_name(one.type.get_declaration(), one.bases) for one in found]
+        if not any(missing):
+            return found
+        bases = [[*known, *dict.fromkeys(more)] for known, more in zip(bases, missing, strict=True)]
+
+
+def _class(probe: Any, bases: Sequence[str]) -> CppClass:
+    """The class that a probe behind a file's end names."""
+    type, *known = [parameter.type.get_pointee().get_canonical() for parameter in probe.get_arguments()]
+    call = next(node for node in Node(probe).walk() if node.kind == "CALL_EXPR" and node.name == "compute")
+    vertex = _kind(type.get_declaration())
+    assert call.referenced is not None
+    assert vertex is not None
+    return CppClass(poplar_name(spelling_of(type)), vertex, call.referenced, type, dict(zip(bases, known, strict=True)))
 
 
 def _codelet(one: CppClass, file: CppFile) -> Codelet:
@@ -139,7 +160,7 @@ def _keep(one: CppClass, file: CppFile, found: CppCodelets) -> None:
 
 
 def _source(one: CppClass, refusals: list[Refused] | None = None) -> CodeletSource:
-    fields = fields_of(one.type, one.node)
+    fields = fields_of(one)
     book = Codebook(fields, one.name, refusals=refusals)
     compute = one.node
     if compute.kind != "CXX_METHOD":
@@ -177,7 +198,7 @@ def _check_compute(compute: Node, kind: Kind) -> None:
 def _distinct(one: CppClass, compute: Node, fields: tuple[Field, ...]) -> tuple[tuple[str, str], ...]:
     """The fields that ``[[poplar::constraint("elem(*x) != elem(*y)")]]`` of the class keeps apart."""
     declared = one.type.get_declaration()
-    cursor = _template(declared) or declared
+    cursor = template_of(declared) or declared
     tokens = []
     for token in cursor.get_tokens():
         if token.spelling == "{":
@@ -204,43 +225,40 @@ def _line(file: CppFile, name: str, number: int) -> str:
     return linecache.getline(name, number).rstrip("\n")
 
 
-def _look(cursor: Any, file: CppFile, found: CppCodelets, classes: list[CppClass], instances: dict[str, Kind]) -> None:
+def _look(cursor: Any, found: CppCodelets, classes: list[CppClass], probed: dict[str, Kind]) -> None:
+    """The classes of vertices in a file, and the names of those that are known only with a probe."""
     for child in cursor.get_children():
         kind = child.kind.name
         place = child.location.file
         if place is not None and "/cpp/headers/" in place.name:
             continue
         if kind in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
-            _look(child, file, found, classes, instances)
+            _look(child, found, classes, probed)
         elif kind in ("CLASS_DECL", "STRUCT_DECL") and (child.is_definition() or child.type.get_num_template_arguments() > 0):
-            vertex = _vertex_kind(child)
-            if vertex is None:
-                continue
-            if child.type.get_num_template_arguments() > 0:
-                instances[spelling_of(child.type.get_canonical())] = vertex
-            elif _has_compute(child):
-                classes.append(
-                    CppClass(poplar_name(child.type.get_canonical().spelling), vertex, Node(child), child.type.get_canonical())
-                )
-            else:
-                found.bare.append(poplar_name(child.type.get_canonical().spelling))
-        elif kind == "CLASS_TEMPLATE" and kind_of(child) is not None and child.is_definition() and _has_compute(child):
+            _look_at_class(child, found, classes, probed)
+        elif kind == "CLASS_TEMPLATE" and _kind(child) is not None and child.is_definition() and has_compute(child):
             name = Node(child).qualified()
-            found.kinds[name] = kind_of(child) or "vertex"
+            found.kinds[name] = _kind(child) or "vertex"
             found.templates[name] = Location(child.location.file.name, child.location.line, name)
 
 
-def _vertex_kind(cursor: Any) -> Kind | None:
-    """The kind of vertex that a class is, or an instance of a template."""
-    template = _template(cursor)
-    return kind_of(cursor) or (kind_of(template) if template is not None else None)
+def _kind(cursor: Any) -> Kind | None:
+    """The kind of vertex; a class whose base is an argument counts as one where it has a compute, and is refused with its line."""
+    return kind_of(cursor) or ("vertex" if is_open(cursor) and has_compute(cursor) else None)
 
 
-def _template(cursor: Any) -> Any:
-    from pypoplar.codelet.cpp_tree.clang_library import clang
-
-    return clang().functions.clang_getSpecializedCursorTemplate(cursor)
-
-
-def _has_compute(cursor: Any) -> bool:
-    return any(child.spelling == "compute" for child in cursor.get_children())
+def _look_at_class(cursor: Any, found: CppCodelets, classes: list[CppClass], probed: dict[str, Kind]) -> None:
+    vertex = _kind(cursor)
+    if vertex is None:
+        return
+    type = cursor.type.get_canonical()
+    if cursor.type.get_num_template_arguments() > 0:
+        name = spelling_of(type)
+        found.instances.append(name)
+        probed[name] = vertex
+    elif not has_compute(cursor):
+        found.bare.append(poplar_name(type.spelling))
+    elif own_compute(cursor) and not bases_by_name(cursor, {}):
+        classes.append(CppClass(poplar_name(type.spelling), vertex, Node(cursor), type))
+    else:
+        probed[type.spelling.replace("(anonymous namespace)::", "")] = vertex  # the file itself finds it without

@@ -81,6 +81,8 @@ class CppPlaces(MemoryViews):
                 name, type = table
                 self.writing.names[name] = self.book.table_meaning(name)
                 return Pointer(name, ZERO, type)
+            if declared.file.endswith("/cpp/headers/tileimplconsts.h"):
+                refuse(node, f"'{node.name}' is a number of the machine that is not public: pypoplar has its name, and no value")
             const = (
                 "is not constant: keep it in a field of the vertex"
                 if "const" not in declared.cursor.type.spelling
@@ -183,9 +185,7 @@ class CppPlaces(MemoryViews):
         if not parts:
             return self.this_value(node)
         owner = parts[0].naked
-        if owner.kind == "CXX_THIS_EXPR":
-            return self.this_value(owner)
-        if owner.kind == "UNARY_OPERATOR" and owner.operator == "*" and owner.parts[0].naked.kind == "CXX_THIS_EXPR":
+        if _is_this(owner):
             return self.this_value(owner)
         if is_container(owner.type):
             return self.container(owner)
@@ -402,3 +402,12 @@ class CppPlaces(MemoryViews):
     @abstractmethod
     def call_value(self, node: Node) -> Value | None:
         """What a call gives; None for nothing."""
+
+
+def _is_this(node: Node) -> bool:
+    """Whether an expression is ``this`` or ``*this``, also as the class that is derived from it, ``static_cast<D *>(this)``."""
+    while node.kind in ("CXX_STATIC_CAST_EXPR", "CSTYLE_CAST_EXPR") or (node.kind == "UNARY_OPERATOR" and node.operator == "*"):
+        if len(node.parts) != 1:
+            return False
+        node = node.parts[0].naked
+    return node.kind == "CXX_THIS_EXPR"
