@@ -27,10 +27,12 @@ _TARGET = (
     "-ferror-limit=0",
     "-fno-access-control",
     "-Wno-everything",
+    "-Wundef",
 )
 _DEFINES = ("-D__IPU__=1", "-D__POPC__=1", "-D__IPU_ARCH_VERSION__=21", "-DPYPOPLAR=1")
 _VALUED = ("-D", "-U", "-I", "-include", "-isystem")
 _PASSED = ("-D", "-U", "-I", "-std=", "-isystem", "-include")
+_PRIVATE = re.compile(r"\b(?:CSR|TMEM|TEXCH)_\w+")  # numbers of the machine; our headers have the names of some, and no values
 _IGNORED = ("-O", "-g", "-W", "-f", "-target", "-m")  # they change nothing here
 _KNOWN = ("-D", "-U", "-I", "-std=c++17", "-O3", "-g", "-include", "-isystem")
 
@@ -103,7 +105,7 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
     assembler = _with_registers(unit.diagnostics, texts)
     if assembler:  # inline assembler is refused where a codelet comes to it, and else does not matter
         unit = clang().index.parse(file.name, arguments, unsaved_files=list({**texts, **assembler}.items()))
-    errors = [one for one in unit.diagnostics if one.severity >= 3]
+    errors = [one for one in unit.diagnostics if one.severity >= 3 or _PRIVATE.search(one.spelling)]
     if errors:
         searched = [directory, *(flag[2:] for flag in flags if flag.startswith("-I") and len(flag) > 2)]
         raise CodeletCompileError("\n".join(_shown(one, file, searched) for one in errors))
@@ -130,9 +132,12 @@ def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:
     if text.endswith("file not found"):
         text += f": there are pypoplar's own headers, and of others those in {', '.join(searched)}; give the directory by -Idir"
     lines = file.text.splitlines() if name == file.name else _lines(name)
+    line = lines[place.line - 1].expandtabs(1) if 0 < place.line <= len(lines) else ""
+    private = _PRIVATE.search(text) or ("constant expression" in text and _PRIVATE.search(line))
+    if private:
+        text += f": {private[0]} is a number of the machine that is not public, and has no value here"
     shown = f"{name}:{place.line}:{place.column}: {text}"
-    if 0 < place.line <= len(lines):
-        line = lines[place.line - 1].expandtabs(1)
+    if line:
         shown += f"\n    {line.strip()}\n    {' ' * (place.column - 1 - (len(line) - len(line.lstrip())))}^"
     return shown
 

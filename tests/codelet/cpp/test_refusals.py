@@ -77,3 +77,27 @@ def test_a_refusal_shows_the_line_and_a_caret():
     lines = str(raised.value).splitlines()
     assert re.match(r"<text>:8: Test: this is computed in double", lines[0])
     assert lines[1:] == ["    out[0] = in[0] * 0.1;", "             ^^^^^^^^^^^"]
+
+
+MACHINE = "#include <tileimplconsts.h>\n#include <ipu_intrinsics>\nint f(unsigned k) { return k; }\n"
+PRIVATE = {
+    "n = CSR_W_FP_CTL__INDEX;": "'CSR_W_FP_CTL__INDEX' is a number of the machine that is not public",
+    "n &= CSR_W_WSR__CTXTID_M1__MASK;": "'CSR_W_WSR__CTXTID_M1__MASK' is a number of the machine",
+    "n = f(TMEM_ELEMSIZE);": "'TMEM_ELEMSIZE' is a number of the machine",
+    "const unsigned *p = &TMEM_ELEMSIZE; n = *p;": "'TMEM_ELEMSIZE' is a number of the machine",
+    "n = CSR_W_OTHER__INDEX;": "undeclared identifier 'CSR_W_OTHER__INDEX': CSR_W_OTHER__INDEX is a number of the machine",
+    "constexpr int k = TMEM_ELEMSIZE; n = k;": "constant expression: TMEM_ELEMSIZE is a number of the machine",
+    "#if TMEM_ELEMSIZE > 4\nn = 1;\n#endif": "not defined, evaluates to 0: TMEM_ELEMSIZE is a number of the machine",
+    "n = __builtin_ipu_get(CSR_S_SCOUNT_L__INDEX);": "control registers have no form here",
+}
+
+
+@pytest.mark.parametrize("body", PRIVATE)
+def test_numbers_of_the_machine_that_are_not_public_are_refused(body):
+    with pytest.raises(CodeletError, match=PRIVATE[body]):
+        codelet(f"n = 0;\n{body}", "int n;", MACHINE)
+
+
+def test_the_number_of_workers_is_known_and_conditions_on_other_names_are_of_cpp():
+    found = codelet("#if OTHER\nn = 1;\n#endif\n*n = CTXT_WORKERS;", "Output<int> n;", MACHINE)
+    assert found.name == "Test"

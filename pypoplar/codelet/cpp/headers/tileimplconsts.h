@@ -1,41 +1,41 @@
-// Names of the tile's control registers. Codelets cannot reach these registers here: intrinsics that do are refused by name, so the numbers
-// of the registers are ours. Masks of what a codelet may compute with are the machine's.
+// Names of the tile's control registers, of their fields, and of its memory. What a codelet may know is that there are six workers. The other
+// numbers are the machine's and not public, so they have a name and no value here: what computes with one is refused with its line.
 #pragma once
 #define CTXT_WORKERS 6
-#define CSR_W_WSR__INDEX 1
-#define CSR_W_FP_CTL__INDEX 2
-#define CSR_W_FP_CLR__INDEX 3
-#define CSR_W_FP_STS__INDEX 4
-#define CSR_W_FP_NFMT__INDEX 5
-#define CSR_W_FP_SCL__INDEX 6
-#define CSR_W_REPEAT_COUNT__INDEX 7
-#define CSR_W_CCCSLOAD__INDEX 8
-#define CSR_W_PRNG_0_0__INDEX 9
-#define CSR_W_PRNG_0_1__INDEX 10
-#define CSR_W_PRNG_1_0__INDEX 11
-#define CSR_W_PRNG_1_1__INDEX 12
-#define CSR_W_PRNG_SEED__INDEX 13
-#define CSR_S_FP_ICTL__INDEX 14
-#define CSR_S_FP_INFMT__INDEX 15
-#define CSR_S_FP_ISCL__INDEX 16
-#define CSR_S_CCCSLOAD__INDEX 17
-#define CSR_S_SCOUNT_L__INDEX 18
-#define CSR_S_SCOUNT_U__INDEX 19
-#define CSR_W_WSR__CTXTID_M1__SHIFT 0
-#define CSR_W_WSR__CTXTID_M1__MASK 0x7
-#define CSR_W_FP_CLR__ZAACC__SHIFT 0
-#define CSR_W_FP_CLR__ZAACC__MASK 0x1
-#define CSR_W_REPEAT_COUNT__VALUE__SHIFT 0
-#define CSR_W_REPEAT_COUNT__VALUE__MASK 0xffff
-#define CSR_S_FP_ICTL__OFLO__SHIFT 2
-#define CSR_S_FP_ICTL__OFLO__MASK 0x1
-#define CSR_S_FP_ICTL__ESR__SHIFT 3
-#define CSR_S_FP_ICTL__ESR__MASK 0x1
-#define CSR_S_FP_ICTL__NANOO__SHIFT 4
-#define CSR_S_FP_ICTL__NANOO__MASK 0x1
-#define CSR_UPPER_MASK 0x80
-#define TEXCH_SYNCZONE_LOCAL 0
-#define TMEM_REGION0_BASE_ADDR 0x4c000
-#define TMEM_BYTE_MAX_ADDRESS_WIDTH 21
-#define TMEM_FULL_ADDRESS_MASK 0x1fffff
-#define TMEM_ELEMSIZE 0x8000
+extern const unsigned CSR_W_WSR__INDEX;
+extern const unsigned CSR_W_FP_CTL__INDEX;
+extern const unsigned CSR_W_FP_CLR__INDEX;
+extern const unsigned CSR_W_FP_STS__INDEX;
+extern const unsigned CSR_W_FP_NFMT__INDEX;
+extern const unsigned CSR_W_FP_SCL__INDEX;
+extern const unsigned CSR_W_REPEAT_COUNT__INDEX;
+extern const unsigned CSR_W_CCCSLOAD__INDEX;
+extern const unsigned CSR_W_PRNG_0_0__INDEX;
+extern const unsigned CSR_W_PRNG_0_1__INDEX;
+extern const unsigned CSR_W_PRNG_1_0__INDEX;
+extern const unsigned CSR_W_PRNG_1_1__INDEX;
+extern const unsigned CSR_W_PRNG_SEED__INDEX;
+extern const unsigned CSR_S_FP_ICTL__INDEX;
+extern const unsigned CSR_S_FP_INFMT__INDEX;
+extern const unsigned CSR_S_FP_ISCL__INDEX;
+extern const unsigned CSR_S_CCCSLOAD__INDEX;
+extern const unsigned CSR_S_SCOUNT_L__INDEX;
+extern const unsigned CSR_S_SCOUNT_U__INDEX;
+extern const unsigned CSR_W_WSR__CTXTID_M1__SHIFT;
+extern const unsigned CSR_W_WSR__CTXTID_M1__MASK;
+extern const unsigned CSR_W_FP_CLR__ZAACC__SHIFT;
+extern const unsigned CSR_W_FP_CLR__ZAACC__MASK;
+extern const unsigned CSR_W_REPEAT_COUNT__VALUE__SHIFT;
+extern const unsigned CSR_W_REPEAT_COUNT__VALUE__MASK;
+extern const unsigned CSR_S_FP_ICTL__OFLO__SHIFT;
+extern const unsigned CSR_S_FP_ICTL__OFLO__MASK;
+extern const unsigned CSR_S_FP_ICTL__ESR__SHIFT;
+extern const unsigned CSR_S_FP_ICTL__ESR__MASK;
+extern const unsigned CSR_S_FP_ICTL__NANOO__SHIFT;
+extern const unsigned CSR_S_FP_ICTL__NANOO__MASK;
+extern const unsigned CSR_UPPER_MASK;
+extern const unsigned TEXCH_SYNCZONE_LOCAL;
+extern const unsigned TMEM_REGION0_BASE_ADDR;
+extern const unsigned TMEM_BYTE_MAX_ADDRESS_WIDTH;
+extern const unsigned TMEM_FULL_ADDRESS_MASK;
+extern const unsigned TMEM_ELEMSIZE;
