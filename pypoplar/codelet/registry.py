@@ -108,7 +108,8 @@ def collect(source: Any) -> list[Any]:
     if isinstance(source, type) and issubclass(source, Vertex):
         return [_of_class(source)]
     ordered(source, "codelets", "[A, B]")
-    raise PoplarTypeError(f"expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got {source!r}")
+    what = "a subclass of pypoplar.Vertex, a module, the path of a .py or .cpp file, or a text in C++ as io.StringIO"
+    raise PoplarTypeError(f"expected {what}, got {source!r}")
 
 
 def codelet_classes(module: ModuleType) -> list[type[Vertex]]:
@@ -277,6 +278,9 @@ class CodeletRegistry:
             library = name.partition("::")[0] if "::" in name else ""
             if library in _LIBRARIES and not any(known.startswith(f"{library}::") for known in self.names):
                 has = f"; call {library}.addCodelets(graph) first"
+            bare = next((file.file.name for file in self._files if name in file.bare), None)
+            if bare is not None:
+                has = f": the class of that name in {bare} has no compute; write bool compute() {{ ... return true; }}"
             raise UnknownVertexType(f"no codelet is called '{name}'{has}")
         words = _types_named(template, name)
         for word in words:

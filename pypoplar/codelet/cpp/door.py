@@ -35,6 +35,12 @@ def file_of(source: CppSource) -> CppFile:
     flags = flags_of(source.flags)
     if source.path is not None:
         return read_file(source.path, flags)
+    try:
+        source.text.encode()
+    except UnicodeEncodeError as problem:
+        raise FileLoadError(
+            f"the text of the codelets is not UTF-8: character {problem.start} is {source.text[problem.start]!a}"
+        ) from None
     name = f"<codelets {hashlib.sha256(source.text.encode()).hexdigest()[:8]}>"
     linecache.cache[name] = (len(source.text), None, source.text.splitlines(keepends=True), name)
     return CppFile(name, source.text, flags)
@@ -69,6 +75,7 @@ def _written(found: CppCodelets) -> dict[str, Any]:
         "codelets": [codelet.to_json() for codelet in found.codelets],
         "templates": {name: [place.file, place.line, place.function] for name, place in found.templates.items()},
         "kinds": found.kinds,
+        "bare": found.bare,
         "instances": found.instances,
     }
 
@@ -81,6 +88,8 @@ def _read(kept: bytes, file: CppFile) -> CppCodelets | None:
             return None
         codelets = [Codelet.from_json(codelet) for codelet in tree["codelets"]]
         templates = {name: Location(*place) for name, place in tree["templates"].items()}
-        return CppCodelets(file, codelets, templates, tree["kinds"], tree["instances"], headers=tuple(tree["headers"]))
+        return CppCodelets(
+            file, codelets, templates, tree["kinds"], tree["instances"], bare=tree["bare"], headers=tuple(tree["headers"])
+        )
     except (ValueError, KeyError, TypeError, FileLoadError):
         return None

@@ -43,6 +43,20 @@ class Clang:
         finally:
             functions.clang_EvalResult_dispose(result)
 
+    def children(self, cursor: Any) -> list[Any]:
+        """The children of a cursor; the binding's own leaves some out where Python's stack ends inside of its visitor."""
+        found: list[Any] = []
+
+        def visit(child: Any, parent: Any, data: Any) -> int:
+            child._tu = cursor._tu  # keeps the tree alive
+            found.append(child)
+            return 1
+
+        _leave_room(8)
+        if self.functions.clang_visitChildren(cursor, self.cindex.callbacks["cursor_visit"](visit), None):
+            raise RecursionError
+        return found
+
     def operator(self, cursor: Any) -> str:
         """The symbol of a binary operator or of an assignment: ``+``, ``+=``."""
         functions = self.functions
@@ -53,6 +67,12 @@ class Clang:
         """The symbol of a unary operator: ``++`` before its operand, ``x++`` behind it."""
         kind = self.functions.clang_getCursorUnaryOperatorKind(cursor)
         return {1: "x++", 2: "x--", 3: "++", 4: "--", 5: "&", 6: "*", 7: "+", 8: "-", 9: "~", 10: "!"}.get(kind, "?")
+
+
+def _leave_room(calls: int) -> None:
+    """A `RecursionError` where the stack has no room for some calls more: one inside of a visitor would be lost."""
+    if calls:
+        _leave_room(calls - 1)
 
 
 def _functions(cindex: Any) -> Any:

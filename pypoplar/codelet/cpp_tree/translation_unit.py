@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _VALUED = ("-D", "-U", "-I", "-include", "-isystem")
 _PASSED = ("-D", "-U", "-I", "-std=", "-isystem", "-include")
 _PRIVATE = re.compile(r"\b(?:CSR|TMEM|TEXCH)_\w+")  # numbers of the machine; our headers have the names of some, and no values
 _IGNORED = ("-O", "-g", "-W", "-f", "-target", "-m")  # they change nothing here
+_STANDARDS = ("c++11", "c++14", "c++17", "c++20", "c++23", "c++1y", "c++1z", "c++2a", "c++2b")
 _KNOWN = ("-D", "-U", "-I", "-std=c++17", "-O3", "-g", "-include", "-isystem")
 
 
@@ -79,6 +81,9 @@ def flags_of(text: object) -> tuple[str, ...]:
             if not words:
                 raise CodeletCompileError(f"compileFlags: {word} needs a value behind it")
             flags += [word, words.pop(0)]
+        elif word.startswith("-std=") and word.removeprefix("-std=").replace("gnu", "c") not in _STANDARDS:
+            name = word.removeprefix("-std=")
+            raise CodeletCompileError(f"compileFlags: unknown standard '{name}'{nearest(name, _STANDARDS[:5])}")
         elif word.startswith(_PASSED):
             flags.append(word)
         elif not word.startswith(_IGNORED):
@@ -107,10 +112,22 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
         unit = clang().index.parse(file.name, arguments, unsaved_files=list({**texts, **assembler}.items()))
     errors = [one for one in unit.diagnostics if one.severity >= 3 or _PRIVATE.search(one.spelling)]
     if errors:
-        searched = [directory, *(flag[2:] for flag in flags if flag.startswith("-I") and len(flag) > 2)]
-        raise CodeletCompileError("\n".join(_shown(one, file, searched) for one in errors))
+        searched = [directory, *_directories(flags)]
+        count = file.text.count("\n") + 1 if addition else math.inf
+        raise CodeletCompileError("\n".join(_shown(one, file, searched, count) for one in errors))
     included = {str(one.include.name) for one in unit.get_includes()}
     return TranslationUnit(file, unit.cursor, tuple(sorted(name for name in included if not name.startswith(str(HEADERS)))))
+
+
+def _directories(flags: Sequence[str]) -> list[str]:
+    """The directories of headers among flags, with a word for those that are not there."""
+    found = []
+    for flag, value in zip(flags, [*flags[1:], ""], strict=True):
+        for name in ("-isystem", "-I"):
+            if flag.startswith(name):
+                found.append(flag.removeprefix(name) or value)
+                break
+    return [one if Path(one).is_dir() else f"{one} (no such directory)" for one in found]
 
 
 def _with_registers(diagnostics: Any, texts: Mapping[str, str]) -> dict[str, str]:
@@ -124,11 +141,11 @@ def _with_registers(diagnostics: Any, texts: Mapping[str, str]) -> dict[str, str
     return found
 
 
-def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:
+def _shown(diagnostic: Any, file: CppFile, searched: list[str], count: float) -> str:
     """``FILE:LINE:COLUMN: text``, with the line and a caret below."""
     place = diagnostic.location
     name = place.file.name if place.file is not None else file.name
-    text = diagnostic.spelling
+    text = str(diagnostic.spelling)
     if text.endswith("file not found"):
         text += f": there are pypoplar's own headers, and of others those in {', '.join(searched)}; give the directory by -Idir"
     lines = file.text.splitlines() if name == file.name else _lines(name)
@@ -136,6 +153,10 @@ def _shown(diagnostic: Any, file: CppFile, searched: list[str]) -> str:
     private = _PRIVATE.search(text) or ("constant expression" in text and _PRIVATE.search(line))
     if private:
         text += f": {private[0]} is a number of the machine that is not public, and has no value here"
+    if place.file is None:
+        return f"compileFlags: {text}"
+    if name == file.name and place.line > count:  # in what a vertex's name has become
+        return text
     shown = f"{name}:{place.line}:{place.column}: {text}"
     if line:
         shown += f"\n    {line.strip()}\n    {' ' * (place.column - 1 - (len(line) - len(line.lstrip())))}^"

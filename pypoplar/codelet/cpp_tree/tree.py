@@ -33,7 +33,7 @@ class Node:
 
     @cached_property
     def children(self) -> tuple[Node, ...]:
-        return tuple(Node(cursor) for cursor in self.cursor.get_children())
+        return tuple(Node(cursor) for cursor in clang().children(self.cursor))
 
     @cached_property
     def parts(self) -> tuple[Node, ...]:

@@ -325,32 +325,6 @@ def test_a_compute_of_another_form_is_refused(base, head, message):
         codelet("", "int n;", base=base, head=head)
 
 
-BAD = {  # of the text of a file, and its flags: the error and what it says
-    "no semicolon": ("struct A : Vertex { int n; bool compute() { n = 1 return tru; } };", "", CodeletCompileError, r":3:50: expected ';'(.|\n)*:3:58: use of undeclared identifier 'tru'"),
-    "a header that is not there": ('#include "nowhere.hpp"', "-Iinclude", CodeletCompileError, r"(?s):3:10: 'nowhere.hpp' file not found.*include; give the directory by -Idir"),
-    "no compute": ("struct A : Vertex { int n; };", "", CodeletError, r"A has no compute: write bool compute\(\)"),
-    "a compute without a body": ("struct A : Vertex { int n; bool compute(); };", "", CodeletError, "no compute with a body"),
-    "nothing": ("", "", CodeletError, "has no codelets"),
-    "vectors of vectors": ("struct A : Vertex { Input<Vector<Vector<float>>> x; bool compute() { return true; } };", "", CodeletError, "'x' is a vector of vectors"),
-    "a plain field of vectors": ("struct A : Vertex { Vector<Vector<float>> x; bool compute() { return true; } };", "", CodeletError, "'x' is a vector of vectors"),
-    "elements of double": ("struct A : Vertex { Input<Vector<double>> x; bool compute() { return true; } };", "", CodeletError, "elements of double"),
-    "an input that is written": ("struct A : Vertex { Input<Vector<float>> x; bool compute() { x[0] = 1; return true; } };", "", CodeletCompileError, "returns a const value"),
-    "an error of its own": ("#ifdef BAD\n#error stop\n#endif", "-DBAD", CodeletCompileError, r":4:2: .*stop"),
-    "an assertion": ('static_assert(sizeof(long) == 8, "long");', "", CodeletCompileError, "static assertion failed"),
-    "a file that includes itself": ('#include "loop.hpp"', "-I.", CodeletCompileError, "nested too deeply"),
-    "a flag that is none": ("", "--opt", CodeletCompileError, "unknown flag '--opt'"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_an_error_with_its_place(graph, tmp_path, monkeypatch, name):
-    text, flags, error, message = BAD[name]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "loop.hpp").write_text('#include "loop.hpp"\n')
-    with pytest.raises(error, match=message):
-        graph.addCodelets(io.StringIO(f"#include <poplar/Vertex.hpp>\nusing namespace poplar;\n{text}\n"), compileFlags=flags)
-
-
 def test_a_template_that_nobody_has_instantiated_is_named_with_its_arguments(graph):
     graph.addCodelets(io.StringIO(TEMPLATE.replace("template class Power<float, 2>;\ntemplate class Power<half, 3>;\n", "")))
     with pytest.raises(UnknownVertexType, match=r"did you mean 'ns::Power<\.\.\.>'"):
