@@ -335,3 +335,61 @@ def test_unsupported_operations_are_told_beside_what_depends_on_data():
         poptorch.inferenceModel(Deep(several))(torch.ones(3))
     for told in ("if, while or bool", "tolist()", "x[...] with a mask", "special_bessel_j0", "special_bessel_y1", "bfloat16"):
         assert told in str(caught.value), told
+
+
+class NormTwice(nn.Module):
+    """A layer with statistics that has two names, which it is used by."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+        self.layers = nn.Sequential(nn.Linear(3, 3), self.norm)
+
+    def forward(self, x):
+        y = self.layers(self.norm(x))
+        return y, poptorch.identity_loss((y**3).sum(), "none")
+
+
+def test_a_layer_of_two_names_has_its_statistics_once():
+    torch.manual_seed(1)
+    mine = NormTwice()
+    theirs = copy.deepcopy(mine)
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    model = poptorch.trainingModel(mine, optimizer=torch.optim.SGD(mine.parameters(), lr=0.1))
+    for _ in range(2):
+        x = torch.rand(5, 3)
+        optimizer.zero_grad()
+        y, loss = theirs(x)
+        loss.backward()
+        optimizer.step()
+        torch.testing.assert_close(model(x)[0], y, atol=1e-4, rtol=1e-4)
+    for (name, got), expected in zip(mine.state_dict().items(), theirs.state_dict().values(), strict=True):
+        torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4, check_dtype=False, msg=name)
+    assert mine.norm.num_batches_tracked == 4
+
+
+class Tied(nn.Module):
+    """Two buffers of one memory, of which the forward pass changes one."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.zeros(4))
+        self.register_buffer("second", self.first[1:])
+
+    def forward(self, x):
+        self.first.add_(1)
+        return x * self.second
+
+
+def test_tensors_that_share_memory_are_named_where_one_is_changed():
+    with pytest.raises(CaptureError, match=r"the buffer first and the buffer second share memory.*clone"):
+        poptorch.inferenceModel(Tied())(torch.rand(3))
+
+    class Changing(nn.Module):
+        def forward(self, x, y):
+            x.add_(1)
+            return x.sum() + y["also"].sum()
+
+    x = torch.rand(4)
+    with pytest.raises(CaptureError, match=r"the argument 0 and the argument 1.* share memory.*clone"):
+        poptorch.inferenceModel(Changing())(x, {"also": x[1:]})

@@ -274,6 +274,41 @@ def test_layers_of_random_networks_in_random_phases_give_what_they_give_on_tiles
         same_states(*results)
 
 
+class Tied(nn.Module):
+    """A weight with two names, as of an embedding and the layer that gives its words: a row has it once."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.words, self.last = nn.Embedding(6, 4), nn.Linear(4, 6)
+        self.last.weight = self.words.weight
+
+    def forward(self, ids):
+        with poptorch.Block("A"):
+            y = self.words(ids)
+        with poptorch.Block("B"):
+            y = self.last(torch.tanh(y))
+            return y, nn.functional.cross_entropy(y, ids)
+
+
+def test_weights_of_two_names_are_those_on_tiles(tmp_path):
+    def made(strategy):
+        chosen = options(strategy, accumulated=1).enableExecutableCaching(str(tmp_path))
+        model = Tied()
+        return model, poptorch.trainingModel(model, chosen, torch.optim.Adam(model.parameters(), lr=0.1))
+
+    def trained_in(strategy):
+        model, training = made(strategy)
+        for number in range(2):
+            training(torch.randint(0, 6, (3,), generator=torch.Generator().manual_seed(number)))
+        return model
+
+    plain = trained_in(poptorch.ShardedExecution(poptorch.Stage("A", "B").ipu(0)))
+    for _ in range(2):  # the second is the kept one
+        same_states(trained_in(poptorch.SerialPhasedExecution("A", "B")).state_dict(), plain.state_dict())
+    assert not torch.equal(plain.words.weight, Tied().words.weight)
+
+
 def test_mistakes_with_phases_are_told():
     with pytest.raises(InvalidOption, match="at least one"):
         poptorch.SerialPhasedExecution()

@@ -38,6 +38,7 @@ from pypoplar.poptorch.capture.origins import all_users_lines, operation_name, o
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, at_node, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
+from pypoplar.poptorch.capture.shared_memory import buffers_named_once, shared_memory
 from pypoplar.poptorch.capture.side_effects import told_side_effects
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.capture.training_loss import loss_of
@@ -149,6 +150,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
     with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
         try:
             with (
+                buffers_named_once(),
                 noticed,
                 told_side_effects(whereabouts),
                 inference_modes_as_gradient_modes(),
@@ -235,6 +237,8 @@ def _explain(
     refuse(module, found, failed)
     if own is not None:
         raise own from None
+    if isinstance(failed, AssertionError):  # of the export's own, which it has no better words for
+        refuse(module, shared_memory(module, args, kwargs), failed)
     raise CaptureError(
         f"{type(module).__name__} cannot become a graph of static shapes: {_first_line(failed)} ({where})"
     ) from failed

@@ -167,7 +167,7 @@ class CompiledModel:
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
         arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state}
-        streamed = {name for row in self.rows for name, _ in row.parameters}
+        streamed = {name for row in self.rows for name in row.names}
         for name, array in arrays.items():
             if name not in streamed:
                 self.engine.writeTensor(name, array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class ModelInterface:
             "anchors": {name: _plain_or_array(one) for name, one in self.anchors.items()},
             "seeded": self.seeded,
             "segments": [[one.name, one.offset] for one in self.segments],
-            "rows": [[one.handle, one.dtype, one.parameters] for one in self.rows],
+            "rows": [[one.handle, one.dtype, one.parameters, one.also] for one in self.rows],
         }
         return json.dumps(told)
 
@@ -103,8 +103,9 @@ def _output(told: list[Any], node: Any) -> ModelOutput:
     raise ValueError(f"an output is {kind!r}")
 
 
-def _row(handle: str, dtype: str, parameters: list[tuple[str, list[int]]]) -> StreamedRow:
-    return StreamedRow(str(handle), DTYPES[dtype].name, tuple((str(name), tuple(map(int, shape))) for name, shape in parameters))
+def _row(handle: str, dtype: str, parameters: list[tuple[str, list[int]]], also: Iterable[tuple[str, str]] = ()) -> StreamedRow:
+    shapes = tuple((str(name), tuple(map(int, shape))) for name, shape in parameters)
+    return StreamedRow(str(handle), DTYPES[dtype].name, shapes, tuple((str(other), str(name)) for other, name in also))
 
 
 def _memory(dtype: str, shape: list[int]) -> npt.NDArray[Any]:

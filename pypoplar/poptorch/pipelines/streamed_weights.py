@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 from attrs import frozen
+from torch import fx
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.engine import Engine
@@ -28,6 +29,12 @@ class StreamedRow:
     handle: str
     dtype: str  # NumPy's name of it
     parameters: tuple[tuple[str, tuple[int, ...]], ...]
+    also: tuple[tuple[str, str], ...] = ()  # other names of tied parameters, each with the one that is in the row
+
+    @property
+    def names(self) -> list[str]:
+        """All names of the parameters."""
+        return [name for name, _ in (*self.parameters, *self.also)]
 
     def write(self, engine: Engine, arrays: Mapping[str, AnyArray], replicas: int) -> None:
         """Give all replicas the parameters' values."""
@@ -38,7 +45,8 @@ class StreamedRow:
     def read(self, engine: Engine) -> dict[str, AnyArray]:
         """The parameters' values, of several replicas on the first."""
         parts = np.split(self.whole(engine, 0), np.cumsum(self._sizes)[:-1])
-        return {name: part.reshape(shape) for (name, shape), part in zip(self.parameters, parts, strict=True)}
+        values = {name: part.reshape(shape) for (name, shape), part in zip(self.parameters, parts, strict=True)}
+        return values | {other: values[name] for other, name in self.also}
 
     def whole(self, engine: Engine, replica: int) -> AnyArray:
         """The values of a replica, one behind the other."""
@@ -68,7 +76,11 @@ class StreamedWeights:
         """For a graph that has been lowered; parameters of fewer elements than `least` stay on tiles."""
         users, nodes = lowered.users(), {one.name: one.node for one in lowered.joint.inputs}
         together: dict[tuple[int, ElementType, frozenset[PhaseKey]], list[str]] = {}
-        for name, readers in users.items():
+        names_of: dict[fx.Node, list[str]] = {}  # tied parameters are of one node
+        for name in users:
+            names_of.setdefault(nodes[name], []).append(name)
+        for name, *_ in names_of.values():
+            readers = users[name]
             variable = lowered.variables[nodes[name]]
             if readers and least <= prod(variable.shape) and prod(variable.shape) * variable.type.size <= LARGEST_ROW:
                 lowered.tensor(nodes[name])  # which has an IPU then
@@ -80,13 +92,15 @@ class StreamedWeights:
             tensors = {name: lowered.tensor(nodes[name]) for name in names}
             for parameters in _in_rows(tensors):
                 turns = set[PhaseTurn]().union(*(users[name] for name, _ in parameters))
-                self._add(lowered.graph, StreamedRow(f"weights/{len(self._homes)}", type.dtype.name, parameters), tensors, turns)
+                also = tuple((other, name) for name, _ in parameters for other in names_of[nodes[name]][1:])
+                row = StreamedRow(f"weights/{len(self._homes)}", type.dtype.name, parameters, also)
+                self._add(lowered.graph, row, tensors, turns)
 
     def _add(self, graph: Graph, row: StreamedRow, tensors: Mapping[str, Tensor], turns: set[PhaseTurn]) -> None:
         whole = concat([tensors[name].flatten() for name, _ in row.parameters])
         buffer = graph.addRemoteBuffer(row.handle, whole.elementType(), whole.numElements())
         self._homes[row.handle] = _Home(row, buffer, whole, turns)
-        self._of.update({name: row.handle for name, _ in row.parameters})
+        self._of.update(dict.fromkeys(row.names, row.handle))
 
     @property
     def rows(self) -> tuple[StreamedRow, ...]:
