@@ -1,4 +1,4 @@
-"""The site is made without PyTorch and ONNX, whose names stand for nothing but themselves, as types and bases of classes.
+"""The site is made without PyTorch, ONNX and Keras, whose names stand for nothing but themselves, as types and bases of classes.
 
 So the pages are the same wherever they are made, and PyTorch is not loaded for them. Sphinx has what stands for the names of a
 package that is not there; operators of PyTorch's, which a function becomes by a decorator, are added here.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Union
 
 from sphinx.application import Sphinx
@@ -28,10 +29,12 @@ def install() -> None:
     _MockObject.__or__ = lambda this, other: Union[this, other]
     _MockObject.__ror__ = lambda this, other: Union[other, this]
     del _MockObject.__new__  # classes that are derived from a name have the arguments of their own `__init__`
-    sys.meta_path.insert(0, MockFinder(["torch", "onnx", "google"]))
+    sys.meta_path.insert(0, MockFinder(["torch", "onnx", "google", "keras"]))
+    import keras
     import torch
 
     torch.__version__ = TRIED
+    keras.backend = SimpleNamespace(backend=lambda: "torch")
     torch.library.custom_op = lambda *given, **settings: lambda function: _Operator()
 
 

@@ -133,7 +133,7 @@ def set_asynchronous_callbacks(self: Any, asynchronous: bool = False) -> None:
 
 
 def get_pipeline_stage_assignment(self: Any) -> list[Any]:
-    """The stage of each layer: numbers of a Sequential, `PipelineStageAssignment`s of a functional model."""
+    """The stage of each layer: of a Sequential numbers, of a functional model a `PipelineStageAssignment` each."""
     assigned = assignments_of(self)
     return [one.pipeline_stage for one in assigned] if type(self).__name__ == "Sequential" else assigned
 
