@@ -8,7 +8,8 @@ import keras
 import torch
 
 PLAIN = (bool, int, float, str, type(None))
-CHANGING = frozenset(("training", "built", *vars(keras.Sequential()), *vars(keras.Model())))
+BY_LOOPS = ("history", "stop_training", "stop_evaluating", "stop_predicting")  # what `fit` and its like set on a model
+CHANGING = frozenset(("training", "built", *BY_LOOPS, *vars(keras.Sequential()), *vars(keras.Model())))
 """Attributes that Keras changes itself while models run, or that are a model's state and none of its layers'."""
 
 
