@@ -118,15 +118,15 @@ class ExecutionStrategy:
         """What places a model's blocks as they begin, one after the other."""
         return StagePlaces(self)
 
-    def phase_of(self, stage: int) -> int:
+    def _phase_of(self, stage: int) -> int:
         """The phase of the stage of a number."""
         return 0
 
-    def ipu_of(self, stage: int) -> int:
+    def _ipu_of(self, stage: int) -> int:
         """The IPU of the stage of a number, where neither it nor its block says one."""
         return stage
 
-    def check_place(self, stage: int, ipu: int, block: BlockId) -> None:
+    def _check_place(self, stage: int, ipu: int, block: BlockId) -> None:
         """`InvalidOption` if a block of a stage cannot be on an IPU."""
 
     def __eq__(self, other: object) -> bool:
@@ -168,9 +168,9 @@ class StagePlaces:
             ipu_id = chosen if chosen is not None else ipu_id
         else:
             number = self._automatic(block, ipu_id)
-        ipu = self._strategy.ipu_of(number) if ipu_id is None else ipu_id
-        self._strategy.check_place(number, ipu, block)
-        return BlockPlace(number, ipu, block, self._strategy.phase_of(number))
+        ipu = self._strategy._ipu_of(number) if ipu_id is None else ipu_id
+        self._strategy._check_place(number, ipu, block)
+        return BlockPlace(number, ipu, block, self._strategy._phase_of(number))
 
     def tell_unused(self) -> None:
         """Say once which blocks of the strategy have not begun."""
@@ -348,11 +348,11 @@ class PhasedExecution(ExecutionStrategy):
         """Whether the pass backward begins with a phase of its own."""
         return self._separate_backward_phase or self._liveness is not Liveness.AlwaysLive
 
-    def phase_of(self, stage: int) -> int:
+    def _phase_of(self, stage: int) -> int:
         """The phase of the stage of a number."""
         return self._places[stage][0]
 
-    def ipu_of(self, stage: int) -> int:
+    def _ipu_of(self, stage: int) -> int:
         """The IPU of the stage of a number, where neither it nor its block says one: the stage's number within its phase."""
         return self._places[stage][1]
 
@@ -388,14 +388,14 @@ class ParallelPhasedExecution(PhasedExecution):
         For no phase, and for a block in more than one stage.
     """
 
-    def ipu_of(self, stage: int) -> int:
+    def _ipu_of(self, stage: int) -> int:
         """The IPU of the stage of a number, where neither it nor its block says one: even or odd as its phase."""
         phase, index = self._places[stage]
         return 2 * index + phase % 2
 
-    def check_place(self, stage: int, ipu: int, block: BlockId) -> None:
+    def _check_place(self, stage: int, ipu: int, block: BlockId) -> None:
         """`InvalidOption` if a block of a stage cannot be on an IPU."""
-        phase = self.phase_of(stage)
+        phase = self._phase_of(stage)
         if phase % 2 != ipu % 2:
             raise InvalidOption(
                 "When phases are executed in parallel: even phases must run on even IPUs and odd phases on odd IPUs. The block "
