@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("torch")
 import torch
 
 from pypoplar import popart

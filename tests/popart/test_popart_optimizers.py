@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("onnx")
+pytest.importorskip("torch")
+
 from pypoplar import popart
 from pypoplar.popart import AdamMode, AdaptiveMode, WeightDecayMode
 

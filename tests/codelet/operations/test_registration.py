@@ -433,7 +433,9 @@ def test_what_users_call_in_ipu_has_its_signature_there_and_nothing_else_stands_
     calls = {call.removeprefix("ipu.") for operation in OPERATIONS.values() for call in operation.row.calls if call[:4] == "ipu."}
     calls |= {row.call.removeprefix("ipu.") for row in (*READINGS.values(), *VECTOR_OPERATIONS.values())}
     own = {name for name, value in vars(ipu).items() if isinstance(value, FunctionType) and value.__module__ == "pypoplar.ipu"}
-    assert calls | {"array", "bit_cast", "debug_print", "check", "view", "worker_range"} == own
+    assert (
+        calls | {"array", "bit_cast", "debug_print", "check", "view", "worker_range", "float2", "float4", "half2", "half4"} == own
+    )
 
 
 def test_the_row_that_contributors_are_shown_can_be_registered_and_passes_its_test(registered):
