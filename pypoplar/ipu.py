@@ -515,8 +515,7 @@ def float2(a: float, b: float) -> tuple[float, ...]:
 
     In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
     where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
-    stored at once.
-    On the tile they begin at a multiple of 8 bytes then.
+    stored at once; on the tile they begin at a multiple of 8 bytes then.
 
     Parameters
     ----------
@@ -542,8 +541,7 @@ def float4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
 
     In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
     where the machine has one: sums, products, extremes and signs, of two FLOATs each. Elements beside each
-    other in memory are loaded and stored at once.
-    On the tile they begin at a multiple of 8 bytes then.
+    other in memory are loaded and stored at once; on the tile they begin at a multiple of 8 bytes then.
 
     Parameters
     ----------
@@ -569,8 +567,7 @@ def half2(a: float, b: float) -> tuple[float, ...]:
 
     In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
     where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
-    stored at once.
-    On the tile they begin at a multiple of 4 bytes then.
+    stored at once; on the tile they begin at a multiple of 4 bytes then.
 
     Parameters
     ----------
@@ -596,8 +593,7 @@ def half4(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
 
     In device code each element is given to a target of its own, and what is done alike for all of them costs one instruction
     where the machine has one: sums, products, extremes and signs. Elements beside each other in memory are loaded and
-    stored at once.
-    On the tile they begin at a multiple of 8 bytes then.
+    stored at once; on the tile they begin at a multiple of 8 bytes then.
 
     Parameters
     ----------
