@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.utils._pytree as pytree
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
@@ -22,6 +22,11 @@ class CallArguments:
 
     like: Arguments
     optional: frozenset[str]  # the names of tensors that were given, and need not be
+    _flat: tuple[list[Any], pytree.TreeSpec] = field(init=False)  # what the flattened arguments of calls are compared with
+
+    @_flat.default
+    def _flattened(self) -> tuple[list[Any], pytree.TreeSpec]:
+        return pytree.tree_flatten(_arranged(self.like, self.like))
 
     @classmethod
     def of(cls, given: Arguments, optional: frozenset[str]) -> CallArguments:
@@ -39,7 +44,7 @@ class CallArguments:
         `TensorShapeError` for other ones.
         """
         leaves, structure = pytree.tree_flatten(_arranged(given, self.like))
-        compiled, wanted = pytree.tree_flatten(_arranged(self.like, self.like))
+        compiled, wanted = self._flat
         same = structure == wanted and all(_alike(one, other) for one, other in zip(leaves, compiled, strict=True))
         if not same:
             pairs = zip(names, leaves, compiled, strict=False)

@@ -51,11 +51,7 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
     kind = PipelinedStep if isinstance(lowered, StagedGraph) else PhasedStep if isinstance(lowered, PhasedGraph) else StepProgram
     step = kind(lowered, settings, update)
     program = step.build()
-    rows = step.rows if isinstance(step, PhasedStep) else ()
-    streamed = {name for row in rows for name, _ in row.parameters}
-    for one in _state(lowered.joint):
-        if one.name in streamed:
-            continue
+    for one in _on_tiles(_state(lowered.joint), step.rows):
         tensor = lowered.tensor(one.node)
         graph.createHostWrite(one.name, tensor)
         graph.createHostRead(one.name, tensor)
@@ -65,7 +61,7 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
     functions = lowered.host_functions
     seeded, outputs = lowered.seed is not None, tuple(step.outputs)
     results = step.inputs, outputs, step.changed, step.anchors
-    return LoweredModel(program, ModelInterface(*results, seeded, functions, step.cycle, rows))
+    return LoweredModel(program, ModelInterface(*results, seeded, functions, step.cycle, step.rows))
 
 
 def handles_of_update(executable: Executable, joint: JointGraph) -> dict[str, HostTensor]:
@@ -87,6 +83,7 @@ class CompiledModel:
         self.batches = settings.batches
         self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
         self.state, self.rows = _state(joint), interface.rows
+        self.on_tiles = _on_tiles(self.state, self.rows)
         self.kept_rows: list[tuple[StreamedRow, int, AnyArray]] = []  # of a call, where the host cannot write them anew
         self.seeded, self.segments = interface.seeded, interface.segments
         self.engine = Engine(executable, name=settings.name)
@@ -167,10 +164,8 @@ class CompiledModel:
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
         arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state}
-        streamed = {name for row in self.rows for name in row.names}
-        for name, array in arrays.items():
-            if name not in streamed:
-                self.engine.writeTensor(name, array)
+        for one in self.on_tiles:
+            self.engine.writeTensor(one.name, arrays[one.name])
         for row in self.rows:
             row.write(self.engine, arrays, self.batches.groups.replicas)
         if self.weights is not None:
@@ -178,11 +173,10 @@ class CompiledModel:
 
     def read(self) -> dict[str, torch.Tensor]:
         """The values that parameters and buffers have on the device, by name; of several replicas on the first."""
-        streamed = {name: array for row in self.rows for name, array in row.read(self.engine).items()}
-        return {
-            one.name: torch.from_numpy(streamed[one.name] if one.name in streamed else of_first_replica(self.engine, one.name))
-            for one in self.state
-        }
+        arrays = {one.name: of_first_replica(self.engine, one.name) for one in self.on_tiles}
+        for row in self.rows:
+            arrays |= row.read(self.engine)
+        return {one.name: torch.from_numpy(arrays[one.name]) for one in self.state}
 
     def give(self, values: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> None:
         """Give the module's tensors these values of parameters and buffers."""
@@ -226,6 +220,12 @@ def _result(output: ModelOutput, replicas: int) -> Any:
 def _state(joint: JointGraph) -> list[GraphInput]:
     """The inputs that the host writes and reads by their names."""
     return [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
+
+
+def _on_tiles(state: list[GraphInput], rows: tuple[StreamedRow, ...]) -> list[GraphInput]:
+    """Those of the inputs that are in no row of streaming memory between phases."""
+    streamed = {name for row in rows for name in row.names}
+    return [one for one in state if one.name not in streamed]
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:

@@ -6,7 +6,7 @@ from attrs import define
 
 from pypoplar.poptorch.executor.step_program import StepProgram
 from pypoplar.poptorch.pipelines.phase_walk import PhasedGraph
-from pypoplar.poptorch.pipelines.streamed_weights import StreamedRow, StreamedWeights
+from pypoplar.poptorch.pipelines.streamed_weights import StreamedWeights
 from pypoplar.poptorch.update.parameter_step import WeightHomes
 from pypoplar.program import Sequence
 
@@ -17,16 +17,12 @@ class PhasedStep(StepProgram):
 
     _weights: StreamedWeights | None = None
 
-    @property
-    def rows(self) -> tuple[StreamedRow, ...]:
-        """Where weights are between phases."""
-        return () if self._weights is None else self._weights.rows
-
     def _passes(self) -> Sequence:
         """The phases, each behind its weights. What anchors and outputs have added is of the last one."""
         assert isinstance(self.lowered, PhasedGraph)
         if self.settings.streamed is not None:
             self._weights = StreamedWeights(self.lowered, self.settings.streamed)
+            self.rows = self._weights.rows
         program = Sequence()
         for turn in self.lowered.turns:
             if self._weights is not None:

@@ -22,6 +22,7 @@ from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, Anchor, 
 from pypoplar.poptorch.executor.tensor_names import UPDATED, named_tensors, tensor_named
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
+from pypoplar.poptorch.pipelines.streamed_weights import StreamedRow
 from pypoplar.poptorch.update.accumulation import PartOf
 from pypoplar.poptorch.update.parameter_step import TrainedParameter, WeightHomes
 from pypoplar.program import Copy, Repeat, Sequence
@@ -86,6 +87,7 @@ class StepProgram:
     anchors: dict[str, ModelOutput] = field(factory=dict)
     _copies: list[OutputCopy] = field(factory=list)
     cycle: tuple[SegmentOfCycle, ...] = field(init=False, default=())  # of a pipeline, where stages overlap
+    rows: tuple[StreamedRow, ...] = field(init=False, default=())  # where weights are between phases
 
     def build(self) -> Sequence:
         """The program. `inputs`, `outputs`, `changed` and `anchors` are known afterwards."""

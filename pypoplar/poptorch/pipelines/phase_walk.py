@@ -62,9 +62,7 @@ class PhaseWalk(ModelWalk):
 
     def lowered(self, end: EndContext) -> LoweredGraph:
         """What the walk has made, at its end."""
-        model = self.model
-        common = (model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed)
-        return PhasedGraph(*common, end, walk=self)
+        return PhasedGraph(*self.made(end), walk=self)
 
 
 @frozen(eq=False)

@@ -68,9 +68,7 @@ class StageWalk(ModelWalk):
 
     def lowered(self, end: EndContext) -> LoweredGraph:
         """What the walk has made, at its end."""
-        model = self.model
-        common = (model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed)
-        return StagedGraph(*common, end, walk=self)
+        return StagedGraph(*self.made(end), walk=self)
 
 
 @frozen(eq=False)

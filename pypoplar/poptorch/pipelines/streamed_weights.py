@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import prod
 
 import numpy as np
@@ -117,15 +117,14 @@ class StreamedWeights:
         return Sequence([Copy(home.buffer, home.whole, name=name) for home in self._homes.values() if turn in home.turns])
 
     def brought(self, handle: str) -> Sequence:
-        """Bring a row for its update; nothing for no handle."""
-        return Sequence([Copy(home.buffer, home.whole, name="optimizer/update/weights/bring") for home in self._named(handle)])
+        """Bring a row for its update."""
+        home = self._homes[handle]
+        return Sequence([Copy(home.buffer, home.whole, name="optimizer/update/weights/bring")])
 
     def taken(self, handle: str) -> Sequence:
-        """Take a row back; nothing for no handle."""
-        return Sequence([Copy(home.whole, home.buffer, name="optimizer/update/weights/take") for home in self._named(handle)])
-
-    def _named(self, handle: str) -> Iterable[_Home]:
-        return [self._homes[handle]] if handle else []
+        """Take a row back."""
+        home = self._homes[handle]
+        return Sequence([Copy(home.whole, home.buffer, name="optimizer/update/weights/take")])
 
 
 def _in_rows(tensors: Mapping[str, Tensor]) -> list[tuple[tuple[str, tuple[int, ...]], ...]]:

@@ -60,8 +60,12 @@ class ModelWalk(GraphWalk):
 
     def lowered(self, end: EndContext) -> LoweredGraph:
         """What the walk has made, at its end."""
+        return LoweredGraph(*self.made(end))
+
+    def made(self, end: EndContext) -> tuple[Any, ...]:
+        """What a `LoweredGraph` of any kind has of the walk, in its order."""
         model = self.model
-        return LoweredGraph(model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed, end)
+        return model.joint, model.graph, self.program, model.variables, model.host_functions, model.seed, end
 
 
 def lower_graph(
