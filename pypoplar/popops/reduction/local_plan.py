@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import opens
 from pypoplar.popops.reduction.reduce_cycles import ReduceKind, pieces_cycles, vertex_worker_cycles
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Results, Spread, plan_stages, sync_cycles
-from pypoplar.popops.reduction.tile_holdings import Holding
-from pypoplar.popops.reduction.work_split import PiecesOfResults, WorkerPieces, output_share, worker_pieces
+from pypoplar.popops.reduction.tile_holdings import Holdings
+from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, worker_pieces
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
@@ -38,8 +36,8 @@ class LocalPlan:
     """
 
     reduces: bool
-    complete: frozenset[int]  # numbers of holdings
-    pieces: tuple[WorkerPieces, ...] | None
+    complete: Bools  # which of the holdings
+    pieces: WorkerPieces | None
     type: ElementType  # of partial results
     cycles: int  # of these vertices
     after: ReducePlan | None
@@ -49,99 +47,92 @@ class LocalPlan:
         return self.cycles + (self.after.cycles if self.after else 0)
 
 
-def plan_local(
-    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
-) -> LocalPlan:
+def plan_local(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
     """The cheapest of these ways, with what follows each. An output has so many `places` in all."""
     plans = []
-    most = max(holding.places for holding in holdings)
+    most = int(holdings.places.max())
     if most > 1 or places == 1:
         plans.append(_whole(target, operation, holdings, places, types, results))
     if most > 1 and _outputs_of_tile(holdings) <= FEW_OUTPUTS:
         plans.append(_split(target, operation, holdings, types, results))
-    side_by_side = all(holding.inner == holding.outputs or holding.places == 1 for holding in holdings)
+    side_by_side = bool(((holdings.inner == holdings.outputs) | (holdings.places == 1)).all())
     if places > 1 and most <= FEW and side_by_side:
         plans.append(_untouched(target, operation, holdings, places, types, results))
     return min(plans, key=lambda plan: plan.all_cycles)
 
 
-def _outputs_of_tile(holdings: Sequence[Holding]) -> int:
+def _outputs_of_tile(holdings: Holdings) -> int:
     """The most outputs of a tile, those side by side as one."""
-    outputs: Counter[int] = Counter()
-    for holding in holdings:
-        outputs[holding.tile] += holding.outputs // holding.inner * len(holding.rows)
-    return max(outputs.values())
+    return _most(holdings.tile, holdings.outputs // holdings.inner * holdings.rows.count)
 
 
-def _untouched(
-    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
-) -> LocalPlan:
+def _most(tile: Int64s, numbers: Int64s) -> int:
+    """The largest sum of the numbers of a tile. Entries are in the order of tiles."""
+    return int(np.add.reduceat(numbers, np.flatnonzero(opens(tile))).max())
+
+
+def _untouched(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
     """Everything is taken to other tiles as it is."""
-    outputs = max(holding.end for holding in holdings)
-    adjacent, width = max(holding.places for holding in holdings), max(holding.outputs for holding in holdings)
-    spread = Spread(places, outputs, adjacent, width, holdings[0].rows[0].type)
+    adjacent, width = int(holdings.places.max()), int(holdings.outputs.max())
+    spread = Spread(places, int(holdings.end.max()), adjacent, width, holdings.rows.type)
     after = plan_stages(target, operation, spread, (types.inter_tile, types.wide), results)
-    return LocalPlan(False, frozenset(), None, spread.type, 0, after)
+    return LocalPlan(False, np.zeros(len(holdings), bool), None, spread.type, 0, after)
 
 
-def _whole(
-    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
-) -> LocalPlan:
-    complete = frozenset(_complete(holdings, places, results.type))
-    open_ = [holding for number, holding in enumerate(holdings) if number not in complete]
-    alone = len({holding.tile for holding in open_}) == len(open_)
+def _whole(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
+    complete = _complete(holdings, places, results.type)
+    open_ = holdings.of(np.flatnonzero(~complete))
+    alone = bool(opens(open_.tile).all())
     between = types.inter_tile if alone else types.wide
     kinds = [
-        ReduceKind(operation, holdings[0].rows[0].type, result, update)
+        ReduceKind(operation, holdings.rows.type, result, update)
         for result, update in ((between, False), (results.type, results.update))
     ]
-    cycles: Counter[int] = Counter()
-    known: dict[tuple[object, ...], int] = {}  # most holdings are alike
-    for number, holding in enumerate(holdings):
-        form = (number in complete, holding.outputs, holding.inner, holding.places, len(holding.rows))
-        if form not in known:
-            known[form] = _whole_cycles(target, kinds[form[0]], holding)
-        cycles[holding.tile] += known[form]
+    columns = np.column_stack((complete, holdings.outputs, holdings.inner, holdings.places, holdings.rows.count))
+    forms, form = np.unique(columns, axis=0, return_inverse=True)  # most holdings are alike
+    cycles = np.array([_whole_cycles(target, kinds[own], *holding) for own, *holding in forms.tolist()], np.int64)
     after = None
-    if open_:
-        output, width = np.array([(holding.output, holding.outputs) for holding in open_], np.int64).T
-        spread = _spread(output, width, 1, between)
-        after = _after(target, operation, spread, types, results)
-    return LocalPlan(True, complete, None, between, _tile_cycles(target, cycles), after)
+    if len(open_):
+        after = _after(target, operation, _spread(open_.output, open_.outputs, 1, between), types, results)
+    return LocalPlan(True, complete, None, between, _tile_cycles(target, holdings.tile, cycles[form.reshape(-1)]), after)
 
 
-def _whole_cycles(target: Target, kind: ReduceKind, holding: Holding) -> int:
+def _whole_cycles(target: Target, kind: ReduceKind, outputs: int, inner: int, places: int, rows: int) -> int:
     """Of the busiest worker of a vertex that reduces a holding wholly."""
-    rows = len(holding.rows)
-    share = min(output_share(target, holding.outputs, holding.inner, kind.result), holding.outputs)
-    return vertex_worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
+    share = min(output_share(target, outputs, inner, kind.result), outputs)
+    return vertex_worker_cycles(kind, share, inner, ceiling(places, rows), rows)
 
 
-def _complete(holdings: Sequence[Holding], places: int, result: ElementType) -> list[int]:
-    """Holdings with all of their outputs; where results are smaller than a word, only one of a tile."""
-    complete = [number for number, holding in enumerate(holdings) if holding.places == places]
-    of_tile = Counter(holdings[number].tile for number in complete)
-    return [number for number in complete if result.size >= WORD or of_tile[holdings[number].tile] == 1]
+def _complete(holdings: Holdings, places: int, result: ElementType) -> Bools:
+    """Which holdings have all of their outputs; where results are smaller than a word, only one of a tile."""
+    complete: Bools = holdings.places == places
+    if result.size < WORD:
+        complete &= np.bincount(holdings.tile, complete)[holdings.tile] == 1
+    return complete
 
 
-def _split(target: Target, operation: str, holdings: Sequence[Holding], types: ReduceTypes, results: Results) -> LocalPlan:
-    pieces = tuple(worker_pieces(target, holdings))
-    cycles: Counter[int] = Counter()
-    kind = ReduceKind(operation, pieces[0].rows[0].type, types.wide)
-    for piece in pieces:
-        sizes = tuple(row.size for row in piece.rows)
-        if piece.outputs is None:
-            cycles[piece.tile] += pieces_cycles(kind, sizes, piece.share)
-        else:
-            places = sum(sizes) // piece.outputs
-            regions = ceiling(piece.share * len(sizes), places)
-            partials = ceiling(piece.share, regions)
-            cycles[piece.tile] += vertex_worker_cycles(kind, piece.outputs, piece.inner, partials, regions)
-    parts = PiecesOfResults.of(pieces)
-    adjacent = max(len(piece.first_outputs) if piece.outputs else 1 for piece in pieces)
-    spread = _spread(parts.output, parts.width, adjacent, types.wide)
-    after = _after(target, operation, spread, types, results)
-    return LocalPlan(True, frozenset(), pieces, types.wide, _tile_cycles(target, cycles), after)
+def _split(target: Target, operation: str, holdings: Holdings, types: ReduceTypes, results: Results) -> LocalPlan:
+    pieces = worker_pieces(target, holdings)
+    kind = ReduceKind(operation, pieces.rows.type, types.wide)
+    cycles = np.empty(len(pieces.tile), np.int64)
+    for alike in pieces.alike:
+        cycles[alike] = _piece_cycles(kind, pieces, int(alike[0]))
+    parts = pieces.results()
+    adjacent = int(np.where(pieces.outputs > 0, pieces.count, 1).max())
+    after = _after(target, operation, _spread(parts.output, parts.width, adjacent, types.wide), types, results)
+    none = np.zeros(len(holdings), bool)
+    return LocalPlan(True, none, pieces, types.wide, _tile_cycles(target, pieces.tile, cycles), after)
+
+
+def _piece_cycles(kind: ReduceKind, pieces: WorkerPieces, vertex: int) -> int:
+    """Of the busiest worker of one of the vertices."""
+    rows = pieces.rows
+    sizes = tuple(rows.size[rows.first[vertex] : rows.first[vertex + 1]].tolist())
+    share, outputs = int(pieces.share[vertex]), int(pieces.outputs[vertex])
+    if not outputs:
+        return pieces_cycles(kind, sizes, share)
+    regions = ceiling(share * len(sizes), sum(sizes) // outputs)
+    return vertex_worker_cycles(kind, outputs, int(pieces.inner[vertex]), ceiling(share, regions), regions)
 
 
 def _after(target: Target, operation: str, spread: Spread, types: ReduceTypes, results: Results) -> ReducePlan:
@@ -149,8 +140,9 @@ def _after(target: Target, operation: str, spread: Spread, types: ReduceTypes, r
     return plan_stages(target, operation, spread, (types.inter_tile, types.wide), results)
 
 
-def _tile_cycles(target: Target, worker: Counter[int]) -> int:
-    return sync_cycles(target) + target.getNumWorkerContexts() * max(worker.values())
+def _tile_cycles(target: Target, tile: Int64s, worker: Int64s) -> int:
+    """Of the tile whose vertices take longest, by the cycles of the busiest worker of each."""
+    return sync_cycles(target) + target.getNumWorkerContexts() * _most(tile, worker)
 
 
 def _spread(begin: Int64s, count: Int64s, adjacent: int, type: ElementType) -> Spread:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import ragged
-from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat, concat_slices
-from pypoplar.popops.reduction.held_row import HeldRow
+from pypoplar.popops.reduction.held_rows import views
 from pypoplar.popops.reduction.local_plan import LocalPlan, ReduceTypes
 from pypoplar.popops.reduction.partial_matrix import PartialMatrix, matrices_of
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
-from pypoplar.popops.reduction.tile_holdings import Holding
-from pypoplar.popops.reduction.vertex_batch import VertexBatch
-from pypoplar.popops.reduction.work_split import PiecesOfResults, WorkerPieces, output_share, place_share
+from pypoplar.popops.reduction.tile_holdings import Holdings
+from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.placement.tiles_of_elements import place_on
@@ -64,52 +62,55 @@ class ReduceBuilder:
 
     # -- on the tiles that hold what is reduced ---------------------------------------------------------------------------------
 
-    def local(self, holdings: Sequence[Holding], plan: LocalPlan) -> list[PartialMatrix]:
+    def local(self, holdings: Holdings, plan: LocalPlan) -> list[PartialMatrix]:
         """Reduce what each tile holds; what is left to be reduced."""
         cs = self.sets.at(0, "ReduceOnTile")
         if plan.pieces is not None:
             return self._split(cs, plan.pieces)
-        batch = VertexBatch(self.graph, self._scale, self.placed)
-        for number in sorted(plan.complete):
-            holding = holdings[number]
-            out = HeldRow(self.out, holding.output, holding.end)
-            name, values = self._final_vertex(holding.rows[0].type, out.size, holding.inner, self.params.op)
-            batch.add(cs, name, holding.rows, out, holding.tile, values)
-        batch.flush()
-        left = [holding for number, holding in enumerate(holdings) if number not in plan.complete]
-        if not left:
+        done = holdings.of(np.flatnonzero(plan.complete))
+        for alike in done.rows.alike(done.outputs, done.inner):
+            outputs, inner = int(done.outputs[alike[0]]), int(done.inner[alike[0]])
+            name, values = self._final_vertex(done.rows.type, outputs, inner, self.params.op)
+            out = views(self.out, done.output[alike], done.end[alike])
+            if not self.placed:
+                place_on(self.graph, out, np.repeat(done.tile[alike], outputs))
+            self._add(cs, name, done.rows.matrices(alike), out, done.tile[alike], {**values, **self._scale_of(len(alike))})
+        left = holdings.of(np.flatnonzero(~plan.complete))
+        if not len(left):
             return []
-        places = np.cumsum([0, *(holding.outputs for holding in left)])
-        partials = self._variable(plan.type, int(places[-1]), [holding.tile for holding in left], places, "tile_data")
-        batch = VertexBatch(self.graph, {})
-        for holding, (begin, end) in zip(left, pairwise(places.tolist()), strict=True):
-            name = self._vertex("Reduce", self.params.op, holding.rows[0].type, plan.type)
-            share = output_share(self.graph.getTarget(), holding.outputs, holding.inner, plan.type)
-            values = {"inner": holding.inner, "share": share}
-            batch.add(cs, name, holding.rows, HeldRow(partials, begin, end), holding.tile, values)
-        batch.flush()
-        return matrices_of(partials, places[:-1], np.array([holding.output for holding in left]), np.diff(places))
+        places = offsets(left.outputs)
+        partials = self._variable(plan.type, left.tile, places, "tile_data")
+        name = self._vertex("Reduce", self.params.op, left.rows.type, plan.type)
+        for alike in left.rows.alike(left.outputs, left.inner):
+            outputs, inner = int(left.outputs[alike[0]]), int(left.inner[alike[0]])
+            share = output_share(self.graph.getTarget(), outputs, inner, plan.type)
+            out = views(partials, places[alike], places[alike + 1])
+            self._add(cs, name, left.rows.matrices(alike), out, left.tile[alike], {"inner": inner, "share": share})
+        return matrices_of(partials, places[:-1], left.output, left.outputs)
 
-    def _split(self, cs: ComputeSet, pieces: Sequence[WorkerPieces]) -> list[PartialMatrix]:
-        places = np.cumsum([0, *(piece.size for piece in pieces)])
-        partials = self._variable(self.types.wide, int(places[-1]), [piece.tile for piece in pieces], places, "tile_data")
-        batch = VertexBatch(self.graph, {})
-        for piece, (begin, end) in zip(pieces, pairwise(places.tolist()), strict=True):
-            form = "ReducePieces" if piece.outputs is None else "ReduceInParts"
-            name = self._vertex(form, self.params.op, piece.rows[0].type, self.types.wide)
-            values = {"inner": piece.inner, "share": piece.share} | ({"outputs": piece.outputs} if piece.outputs else {})
-            batch.add(cs, name, piece.rows, HeldRow(partials, begin, end), piece.tile, values)
-        batch.flush()
-        results = PiecesOfResults.of(pieces)
+    def _split(self, cs: ComputeSet, pieces: WorkerPieces) -> list[PartialMatrix]:
+        places = offsets(pieces.width * pieces.count)
+        partials = self._variable(self.types.wide, pieces.tile, places, "tile_data")
+        for alike in pieces.alike:
+            inner, share, outputs = (int(column[alike[0]]) for column in (pieces.inner, pieces.share, pieces.outputs))
+            form = "ReduceInParts" if outputs else "ReducePieces"
+            name = self._vertex(form, self.params.op, pieces.rows.type, self.types.wide)
+            values = {"inner": inner, "share": share} | ({"outputs": outputs} if outputs else {})
+            out = views(partials, places[alike], places[alike + 1])
+            self._add(cs, name, pieces.rows.matrices(alike), out, pieces.tile[alike], values)
+        results = pieces.results()
         return matrices_of(partials, results.place, results.output, results.width)
 
-    def _variable(self, type: ElementType, size: int, tiles: Sequence[int], places: Int64s, name: str) -> Tensor:
+    def _add(
+        self, cs: ComputeSet, name: str, partials: Sequence[Tensor], out: Tensor, tiles: Int64s, fields: Mapping[str, object]
+    ) -> None:
+        """Vertices that are alike but for their tiles and edges: a row of each matrix of `partials` and of `out` each."""
+        self.graph.add_vertices(cs, name, {"partials": partials, "out": out, **fields}, tiles)
+
+    def _variable(self, type: ElementType, tiles: Int64s, places: Int64s, name: str) -> Tensor:
         """A vector whose pieces between `places` are on their tiles."""
-        variable = self.graph.addVariable(type, [size], below(self.debug, name))
-        mapping: dict[int, list[Interval]] = {}
-        for tile, begin, end in zip(tiles, places[:-1].tolist(), places[1:].tolist(), strict=True):
-            mapping.setdefault(tile, []).append(Interval(begin, end))
-        self.graph.setTileMapping(variable, mapping)
+        variable = self.graph.addVariable(type, [int(places[-1])], below(self.debug, name))
+        self.graph.place_pieces(variable, places[:-1], places[1:], tiles)
         return variable
 
     # -- across tiles -----------------------------------------------------------------------------------------------------------
@@ -169,11 +170,8 @@ class ReduceBuilder:
         return result.dimShuffle([2, 0, 1]).reshape([outputs, groups * parts])
 
     def _map_rows(self, tensor: Tensor, tiles: Int64s) -> None:
-        length = tensor.dim(1)
-        mapping: dict[int, list[Interval]] = {}
-        for row, tile in enumerate(tiles.tolist()):
-            mapping.setdefault(tile, []).append(Interval(row * length, (row + 1) * length))
-        self.graph.setTileMapping(tensor.flatten(), mapping)
+        begin = np.arange(len(tiles)) * tensor.dim(1)
+        self.graph.place_pieces(tensor.flatten(), begin, begin + tensor.dim(1), tiles)
 
     def final(self, number: int, matrices: Sequence[PartialMatrix], plan: ReducePlan, operation: Operation, first: int) -> None:
         """Reduce what is left to `out`. Where results are smaller than a word, each compute set has one vertex of a tile."""
@@ -197,9 +195,8 @@ class ReduceBuilder:
         if not self.placed:
             place_on(self.graph, out, np.repeat(tiles, width))
         edge = rows.dimShuffle([0, 2, 1]).reshape([count, 1, width * matrix.partials])
-        scale = {name: tensor.expand([0]).broadcast(count, 0) for name, tensor in self._scale.items()}
         name, values = self._final_vertex(edge.elementType(), width, width, operation)
-        self.graph.add_vertices(cs, name, {"partials": edge, "out": out, **values, **scale}, tiles)
+        self.graph.add_vertices(cs, name, {"partials": edge, "out": out, **values, **self._scale_of(count)}, tiles)
 
     def _places_anywhere(self, matrices: Sequence[PartialMatrix], stage: Stage, first: int) -> list[ColumnsOfTile]:
         """The columns of each vertex, of outputs that follow each other where there are tiles for that."""
@@ -219,10 +216,10 @@ class ReduceBuilder:
                     columns.append((tile, matrix, low, high))
         return columns
 
-    @property
-    def _scale(self) -> dict[str, Tensor]:
-        """The edge to it, if there is one."""
-        return {} if self.params.scale is None else {"scale": self.params.scale.reshape([])}
+    def _scale_of(self, vertices: int) -> dict[str, Tensor]:
+        """The edge of so many vertices to it, if there is one."""
+        scale = self.params.scale
+        return {} if scale is None else {"scale": scale.reshape([]).expand([0]).broadcast(vertices, 0)}
 
     def _final_vertex(self, source: ElementType, outputs: int, inner: int, operation: Operation) -> tuple[str, dict[str, int]]:
         """The type of a vertex that gives so many results, and its plain fields."""

@@ -31,7 +31,7 @@ from pypoplar.popops.reduction.reduce_params import (
     params_of,
 )
 from pypoplar.popops.reduction.reduce_plan import Results
-from pypoplar.popops.reduction.tile_holdings import Holding, holdings_of
+from pypoplar.popops.reduction.tile_holdings import Holdings, holdings_of
 from pypoplar.poputil.arguments import (
     check_codelet,
     check_compute_set,
@@ -340,7 +340,7 @@ class ReduceCall:
     types: ReduceTypes
     prog: Work
     debug: str
-    holdings: list[Holding]
+    holdings: Holdings | None  # of what has elements
 
     @staticmethod
     def read(  # noqa: PLR0913 (what calls have)
@@ -388,11 +388,11 @@ class ReduceCall:
         types: ReduceTypes,
         prog: Work,
         debug: str,
-        holdings: list[Holding] | None = None,
+        holdings: Holdings | None = None,
     ) -> ReduceCall:
         """A call whose arguments are right; what it reduces has tiles. `holdings` are theirs if they are known."""
         if holdings is None:
-            holdings = holdings_of(graph, in_, dims) if in_.numElements() else []
+            holdings = holdings_of(graph, in_, dims) if in_.numElements() else None
         return ReduceCall(name, graph, in_, type, dims, params, types, prog, debug, holdings)
 
     @property
@@ -461,10 +461,11 @@ class ReduceCall:
     def _reduce(self, css: list[ComputeSet], out: Tensor, placed: bool, number: int) -> None:
         target = self.graph.getTarget()
         holdings = self.holdings
+        assert holdings is not None
         sets = ComputeSets(self.graph, css, self.debug)
         builder = ReduceBuilder(self.graph, sets, self.params, self.types, out, placed, self.debug)
         operation, stage = self.params.op, 0
-        first = holdings[0].tile + number
+        first = int(holdings.tile[0]) + number
         results = Results(self.out_type, self.params.update, self._most_outputs(out) if placed else 0)
         local = plan_local(target, operation.name, holdings, self._places, self.types, results)
         if local.reduces:

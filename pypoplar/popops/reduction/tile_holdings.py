@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import fields, frozen
@@ -13,26 +12,44 @@ from pypoplar.arrays.groups import distinct, offsets, opens, ragged
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat_slices
-from pypoplar.popops.reduction.held_row import HeldRow
+from pypoplar.popops.reduction.held_rows import HeldRows
 from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 
 SHORT_PIECE = 8  # elements on average, below which it is looked for an order in which pieces of memory are longer
 
 
 @frozen(eq=False)
-class Holding:
-    """What a tile holds of outputs ``[output, output + outputs)``: rows of shape [a, r, inner], r being the row's own."""
+class Holdings:
+    """What tiles hold: entry i is what ``tile[i]`` has of `outputs[i]` outputs from `output[i]` on, `places[i]` elements of each.
 
-    tile: int
-    output: int
-    outputs: int
-    inner: int
-    rows: tuple[HeldRow, ...]
-    places: int  # elements of each output
+    Its rows have shape [a, r, inner[i]], r being the row's own. Entries are in the order of tiles, and of outputs on a tile.
+    """
+
+    rows: HeldRows
+    tile: Int64s
+    output: Int64s
+    outputs: Int64s
+    inner: Int64s
+    places: Int64s
+
+    def __len__(self) -> int:
+        return len(self.tile)
 
     @property
-    def end(self) -> int:
+    def end(self) -> Int64s:
+        """Behind the last output of each."""
         return self.output + self.outputs
+
+    def of(self, entries: Int64s) -> Holdings:
+        """Some of them."""
+        columns = (self.tile, self.output, self.outputs, self.inner, self.places)
+        return Holdings(self.rows.of(entries), *(column[entries] for column in columns))
+
+    def and_those_of(self, other: Holdings) -> Holdings:
+        """Both."""
+        names = ("tile", "output", "outputs", "inner", "places")
+        columns = (np.append(getattr(self, name), getattr(other, name)) for name in names)
+        return Holdings(self.rows.and_those_of(other.rows), *columns)
 
 
 @frozen(eq=False)
@@ -54,7 +71,7 @@ class HeldPieces:
         return HeldPieces(*(getattr(self, column.name)[which] for column in fields(HeldPieces)))
 
 
-def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
+def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> Holdings:
     """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
     tensor, dims = _in_long_pieces(graph, tensor, dims)
     pieces = _pieces(graph, tensor, dims)
@@ -69,7 +86,8 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     end = np.append(head[1:], len(first)) - 1
     blocks = _HeldBlocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
     held = concat_slices(tensor.flatten(), pieces.begin, pieces.begin + pieces.width * pieces.places)
-    return sorted(_holdings(held, pieces, blocks), key=lambda holding: (holding.tile, holding.output))
+    holdings = _holdings(held, pieces, blocks)
+    return holdings.of(np.lexsort((holdings.output, holdings.tile)))
 
 
 def _in_long_pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
@@ -145,41 +163,40 @@ def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int],
     return (sizes, steps) if sizes else ([1], [0])
 
 
-def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Iterator[Holding]:
+def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Holdings:
     """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap. `held` has all pieces."""
     order = np.lexsort((blocks.output, blocks.tile))
     span = int(blocks.end.max()) + 1
     reach = np.maximum.accumulate(blocks.tile[order] * span + blocks.end[order])
     begins = np.ones(len(order), bool)
     begins[1:] = blocks.tile[order][1:] * span + blocks.output[order][1:] >= reach[:-1]
-    heads = np.flatnonzero(begins)
+    head, cluster = order[begins], np.cumsum(begins) - 1
+    differs = np.zeros(len(head), bool)  # of a cluster that is cut where the outputs of its blocks begin or end
+    for column in (blocks.output, blocks.end, blocks.width):
+        differs[cluster[column[order] != column[head][cluster]]] = True
     last = blocks.last - 1
     low, high = pieces.place[blocks.first], pieces.place[last] + pieces.width[last] * pieces.places[last]
-    columns = [column.tolist() for column in (blocks.tile, blocks.output, blocks.end, blocks.width, blocks.places, low, high)]
-    uneven = []
-    for begin, end in pairwise([*heads.tolist(), len(order)]):
-        block = int(order[begin])
-        tile, output, bound, width, places, first, end_of_row = (column[block] for column in columns)
-        rows: tuple[HeldRow, ...] = (HeldRow(held, first, end_of_row),)
-        if end - begin > 1:
-            cluster = np.sort(order[begin:end])
-            if any((column[cluster] != column[block]).any() for column in (blocks.output, blocks.end, blocks.width)):
-                uneven.append(cluster)
-                continue
-            rows, places = _rows(held, low[cluster], high[cluster]), int(blocks.places[cluster].sum())
-        yield Holding(tile, output, bound - output, width, rows, places)
-    if uneven:
-        yield from _cut_to_fit(held, pieces, blocks, uneven)
+    member = order[np.lexsort((order, cluster))]
+    whole = member[~differs[cluster]]  # clusters lie one after the other in both orders
+    even = head[~differs]
+    count = np.bincount(cluster, minlength=len(head))[~differs]
+    first = offsets(count)
+    places = np.add.reduceat(blocks.places[whole], first[:-1]) if len(whole) else blocks.places[whole]
+    rows = HeldRows(held, first, low[whole], high[whole])
+    outputs = blocks.end[even] - blocks.output[even]
+    holdings = Holdings(rows, blocks.tile[even], blocks.output[even], outputs, blocks.width[even], places)
+    if not differs.any():
+        return holdings
+    uneven = differs[cluster]
+    return holdings.and_those_of(_cut_to_fit(held, pieces, blocks, member[uneven], cluster[uneven]))
 
 
-def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, clusters: Sequence[Int64s]) -> Iterator[Holding]:
+def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: Int64s, cluster: Int64s) -> Holdings:
     """The holdings of clusters of blocks that overlap, with rows that are cut where the outputs of others begin or end."""
-    block = np.concatenate(clusters)
     count = blocks.last[block] - blocks.first[block]
     inside = pieces.chosen(ragged(blocks.first[block], count))
-    cluster = np.repeat(np.repeat(np.arange(len(clusters)), [len(own) for own in clusters]), count)
     span = int((inside.output + inside.width).max()) + 1
-    low = cluster * span + inside.output
+    low = np.repeat(cluster, count) * span + inside.output
     bounds = distinct(np.concatenate((low, low + inside.width)))
     first = np.searchsorted(bounds, low)
     met = np.searchsorted(bounds, low + inside.width) - first
@@ -188,14 +205,7 @@ def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, clusters:
     piece, part = piece[order], part[order]
     size = bounds[part + 1] - bounds[part]
     begin = inside.place[piece] + bounds[part] - low[piece]
-    rows = _rows(held, begin, begin + size * inside.places[piece])
     head = np.flatnonzero(opens(part))
+    rows = HeldRows(held, np.append(head, len(part)), begin, begin + size * inside.places[piece])
     places = np.add.reduceat(inside.places[piece], head)
-    output = bounds[part[head]] % span
-    columns = (inside.tile[piece[head]], output, size[head], places, head, np.append(head[1:], len(part)))
-    for tile, begins, width, together, own, end in zip(*(column.tolist() for column in columns), strict=True):
-        yield Holding(tile, begins, width, width, rows[own:end], together)
-
-
-def _rows(held: Tensor, begin: Int64s, end: Int64s) -> tuple[HeldRow, ...]:
-    return tuple(HeldRow(held, low, high) for low, high in zip(begin.tolist(), end.tolist(), strict=True))
+    return Holdings(rows, inside.tile[piece[head]], bounds[part[head]] % span, size[head], size[head], places)

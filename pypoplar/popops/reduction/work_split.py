@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import accumulate, chain, groupby, pairwise
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import offsets
-from pypoplar.popops.reduction.held_row import HeldRow
-from pypoplar.popops.reduction.tile_holdings import Holding
+from pypoplar.arrays.groups import group_positions, offsets, opens, ragged
+from pypoplar.popops.reduction.held_rows import HeldRows
+from pypoplar.popops.reduction.tile_holdings import Holdings
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
@@ -34,78 +33,127 @@ def place_share(target: Target, places: int) -> int:
 
 @frozen(eq=False)
 class WorkerPieces:
-    """A vertex whose workers reduce parts: of so many `outputs` places of all rows together, or, without, whole rows.
+    """Vertices whose workers reduce parts: of so many `outputs` places of all rows together, or, where that is 0, whole rows.
 
-    Its results are pieces of ``outputs or 1`` results each, from each of `first_outputs` on, one after the other.
+    The results of vertex i are pieces of ``outputs[i] or 1`` results each, from each of its `first_outputs` on, one after the
+    other; its pieces are those from ``pieces[i]`` to ``pieces[i + 1]``.
     """
 
-    tile: int
-    rows: tuple[HeldRow, ...]
-    inner: int
-    share: int
-    outputs: int | None
-    first_outputs: tuple[int, ...]
+    tile: Int64s
+    inner: Int64s
+    share: Int64s
+    outputs: Int64s
+    rows: HeldRows
+    pieces: Int64s
+    first_outputs: Int64s
 
     @property
-    def width(self) -> int:
-        """Of each piece of its results."""
-        return self.outputs or 1
+    def width(self) -> Int64s:
+        """Of each piece of a vertex's results."""
+        return np.maximum(self.outputs, 1)
 
     @property
-    def size(self) -> int:
-        return self.width * len(self.first_outputs)
+    def count(self) -> Int64s:
+        """Pieces of each vertex's results."""
+        return np.diff(self.pieces)
+
+    @cached_property
+    def alike(self) -> list[Int64s]:
+        """Vertices that differ in nothing but where they are and what they read."""
+        return self.rows.alike(self.inner, self.share, self.outputs)
+
+    def results(self) -> PiecesOfResults:
+        """The pieces of all vertices' results, one after the other."""
+        width = np.repeat(self.width, self.count)
+        return PiecesOfResults(offsets(width)[:-1], self.first_outputs, width)
+
+    def in_order_of_tiles(self, other: WorkerPieces) -> WorkerPieces:
+        """The vertices of both, which have no tile in common."""
+        order = np.argsort(np.append(self.tile, other.tile), kind="stable")
+        names = ("tile", "inner", "share", "outputs")
+        tile, inner, share, wide = (np.append(getattr(self, name), getattr(other, name))[order] for name in names)
+        count = np.append(self.count, other.count)
+        first = offsets(count)[order]
+        outputs = np.append(self.first_outputs, other.first_outputs)[ragged(first, count[order])]
+        rows = self.rows.and_those_of(other.rows).of(order)
+        return WorkerPieces(tile, inner, share, wide, rows, offsets(count[order]), outputs)
 
 
 @frozen(eq=False)
 class PiecesOfResults:
-    """The pieces of many vertices' results, one after the other: where each begins, its first output, and its width."""
+    """Pieces of results: where each begins, its first output, and its width."""
 
     place: Int64s
     output: Int64s
     width: Int64s
 
-    @staticmethod
-    def of(pieces: Sequence[WorkerPieces]) -> PiecesOfResults:
-        count = [len(piece.first_outputs) for piece in pieces]
-        output = np.fromiter(chain.from_iterable(piece.first_outputs for piece in pieces), np.int64, sum(count))
-        width = np.repeat([piece.width for piece in pieces], count)
-        return PiecesOfResults(offsets(width)[:-1], output, width)
 
-
-def worker_pieces(target: Target, holdings: Sequence[Holding]) -> Iterator[WorkerPieces]:
+def worker_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
     """The vertices of all tiles that split what these hold among their workers."""
-    for _, of_tile in groupby(holdings, key=lambda holding: holding.tile):
-        held = list(of_tile)
-        if len(held) == 1 or any(holding.inner > 1 for holding in held):
-            yield from (_in_parts(target, holding) for holding in held)
-        else:
-            yield _in_pieces(target, held)
+    heads = opens(holdings.tile)
+    group = np.cumsum(heads) - 1
+    alone = np.bincount(group) == 1
+    side_by_side = np.bincount(group, holdings.inner > 1) > 0
+    whole = (alone | side_by_side)[group]
+    in_parts = _in_parts(target, holdings.of(np.flatnonzero(whole)))
+    return in_parts if whole.all() else in_parts.in_order_of_tiles(_in_pieces(target, holdings.of(np.flatnonzero(~whole))))
 
 
-def _in_parts(target: Target, holding: Holding) -> WorkerPieces:
-    share = place_share(target, holding.places)
-    first_outputs = (holding.output,) * ceiling(holding.places, share)
-    return WorkerPieces(holding.tile, holding.rows, holding.inner, share, holding.outputs, first_outputs)
+def _in_parts(target: Target, holdings: Holdings) -> WorkerPieces:
+    share = -(-holdings.places // target.getNumWorkerContexts())
+    parts = -(-holdings.places // share)
+    first_outputs = np.repeat(holdings.output, parts)
+    return WorkerPieces(
+        holdings.tile, holdings.inner, share, holdings.outputs, holdings.rows, offsets(parts), first_outputs
+    )  # fmt: skip
 
 
-def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
-    """Pieces of one output each, as many for every worker, whose pieces together are as long as any other's."""
-    whole = [  # a row, and of each output in it where its places begin, how many there are, and the output
-        (row, number * places, places, holding.output + number)
-        for holding in held
-        for row in holding.rows
-        for places in (row.size // holding.outputs,)
-        for number in range(holding.outputs)
-    ]
-    workers, cuts = _even_cuts(tuple(places for _, _, places, _ in whole), target.getNumWorkerContexts())
-    rows = tuple(row.slice(first + low, first + high) for number, low, high in cuts for row, first, _, _ in (whole[number],))
-    outputs = tuple(whole[number][3] for number, _, _ in cuts)
-    return WorkerPieces(held[0].tile, rows, 1, ceiling(len(rows), workers), None, outputs)
+def _in_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
+    """Of each tile a vertex with pieces of one output each, as many for every worker, which are as long together as any other's."""
+    rows = holdings.rows
+    owner = np.repeat(np.arange(len(holdings)), rows.count)
+    # Of each row each output that it has: where its places begin, how many there are.
+    times = holdings.outputs[owner]
+    places = np.repeat(rows.size // times, times)
+    number = group_positions(times)
+    begin = np.repeat(rows.begin, times) + number * places
+    output = np.repeat(holdings.output[owner], times) + number
+    tile = np.repeat(holdings.tile[owner], times)
+    head = np.flatnonzero(opens(tile))
+    held = HeldRows(rows.vector, np.append(head, len(tile)), begin, begin + places)
+    cuts: list[_Cuts] = []
+    vertices: list[Int64s] = []
+    for of_kind in held.alike():
+        low, high = held.first[of_kind[0]], held.first[of_kind[0] + 1]
+        cuts.append(_even_cuts(tuple(places[low:high].tolist()), target.getNumWorkerContexts()))
+        vertices.append(of_kind)
+    count, workers = np.empty(len(head), np.int64), np.empty(len(head), np.int64)
+    for of_kind, cut in zip(vertices, cuts, strict=True):
+        count[of_kind], workers[of_kind] = len(cut.number), cut.workers
+    first = offsets(count)
+    source, low, high = (np.empty(first[-1], np.int64) for _ in range(3))
+    for of_kind, cut in zip(vertices, cuts, strict=True):
+        own = first[of_kind][:, None] + np.arange(len(cut.number))
+        source[own] = head[of_kind][:, None] + cut.number
+        low[own], high[own] = cut.low, cut.high
+    pieces = HeldRows(rows.vector, first, begin[source] + low, begin[source] + high)
+    ones, none = np.ones(len(head), np.int64), np.zeros(len(head), np.int64)
+    return WorkerPieces(tile[head], ones, -(-count // workers), none, pieces, first, output[source])
+
+
+@frozen(eq=False)
+class _Cuts:
+    """How so many workers share rows: the pieces of all in turn, by a row's number and the piece's bounds in it."""
+
+    workers: int
+    number: Int64s
+    low: Int64s
+    high: Int64s
 
 
 @lru_cache(1 << 12)
-def _even_cuts(sizes: tuple[int, ...], contexts: int) -> tuple[int, list[tuple[int, int, int]]]:
-    """How many workers share rows of these sizes, and the pieces of all in turn: a row's number, and the piece's bounds in it."""
+def _even_cuts(sizes: tuple[int, ...], contexts: int) -> _Cuts:
+    """How the workers share rows of these sizes."""
     ends = list(accumulate(sizes))
     workers = min(contexts, ends[-1])
     cuts = [worker * ends[-1] // workers for worker in range(workers + 1)]
@@ -117,7 +165,7 @@ def _even_cuts(sizes: tuple[int, ...], contexts: int) -> tuple[int, list[tuple[i
             number = bisect_right(ends, low)
             begin = ends[number] - sizes[number]
             pieces.append((number, low - begin, high - begin))
-    return workers, pieces
+    return _Cuts(workers, *np.array(pieces, np.int64).T)
 
 
 def _more(bounds: list[int], pieces: int) -> list[int]:
