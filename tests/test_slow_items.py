@@ -36,18 +36,20 @@ def test_items_of_the_list_are_marked_and_no_others(request):
     assert request.node.nodeid == "tests/test_slow_items.py::test_items_of_the_list_are_marked_and_no_others"
 
 
-def test_what_takes_eight_times_the_mean_is_slow_but_for_what_runs_at_all_times(tmp_path):
+def test_what_takes_five_times_the_mean_is_slow_but_for_what_runs_at_all_times_and_one_set_of_each_test(tmp_path):
     cases = [("tests.test_sets", f"test_{number}", 1.0) for number in range(96)]
     cases += [
         ("tests.test_sets", "test_dear[a.b-1]", 20.0),
         (AT_ALL_TIMES[1].removesuffix(".py").replace("/", "."), "test_x", 30.0),
     ]
-    cases += [("tests.engine.test_streams.TestGroup", "test_y", 14.0), ("tests.test_sets", "test_nearly", 12.0)]
+    cases += [("tests.engine.test_streams.TestGroup", "test_y", 14.0), ("tests.test_sets", "test_nearly", 8.0)]
+    cases += [("tests.test_sets", f"test_all_dear[{number}]", 12.0 + number) for number in range(2)]
     text = "".join(f'<testcase classname="{where}" name="{name}" time="{time}"/>' for where, name, time in cases)
     (tmp_path / "run.xml").write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
     items = list(items_of_run(tmp_path / "run.xml"))
     assert items[0] == ("tests/test_sets.py::test_0", 1.0)
-    assert dear(items) == ["tests/engine/test_streams.py::TestGroup::test_y", "tests/test_sets.py::test_dear[a.b-1]"]
+    found = ["engine/test_streams.py::TestGroup::test_y", "test_sets.py::test_all_dear[1]", "test_sets.py::test_dear[a.b-1]"]
+    assert dear(items) == [f"tests/{name}" for name in found]
     with pytest.raises(ValueError, match=r"no file of elsewhere\.test_it"):
         list(items_of_run(_of_another_project(tmp_path)))
 
