@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from functools import lru_cache
 from itertools import groupby, pairwise
 
 from attrs import frozen
@@ -41,8 +42,13 @@ class EqualParts:
 
 def bounds(size: int, parts: int, grain: int = 1) -> list[int]:
     """Where the `parts` of `size` elements begin, and the end: nearly equal parts of whole grains, the larger ones first."""
+    return [*_bounds(size, parts, grain)]
+
+
+@lru_cache(1 << 12)  # a search for a plan asks for the same ones again and again
+def _bounds(size: int, parts: int, grain: int) -> tuple[int, ...]:
     few, larger = divmod(ceiling(size, grain), parts)
-    return [(part * few + min(part, larger)) * grain for part in range(parts)] + [size]
+    return *((part * few + min(part, larger)) * grain for part in range(parts)), size
 
 
 def share_bounds(size: int, tiles: int) -> list[int]:

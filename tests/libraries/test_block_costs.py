@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pypoplar import FLOAT, HALF, Target
-from pypoplar.poplin.matmul.block_costs import _added_shares, plan_cost, product_cycles, rough_costs
+from pypoplar.poplin.matmul.block_costs import StepCosts, _added_shares, product_cycles, rough_costs
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.matmul_cycles import block_product_cycles
 from pypoplar.poplin.matmul.product_params import ProductParams
@@ -39,8 +39,10 @@ def test_rough_costs_of_a_block_that_needs_no_exchange_of_operands_are_those_of_
     padding = columns % 2 if partials is HALF else 0
     params = ProductParams(groups, rows, depth, columns, HALF, result, partials, 0.6)
     cuts = BlockCuts(groups, rows, depth, columns, 1, 1, parts, 1, 1, 1, padding, grain, True)
-    _, row_groups, cycles, needed = plan_cost(BOW, params, cuts)
-    assert row_groups == int(product_cycles(BOW, params, rows, depth // parts, columns, groups)[0])
+    costs = StepCosts.of(BOW, params, cuts)
+    _, cycles = costs.with_exchange(BOW, params, cuts)
+    needed = costs.bytes
+    assert costs.row_groups == int(product_cycles(BOW, params, rows, depth // parts, columns, groups)[0])
 
     of_operands = groups * (depth // parts) * (rows + columns) * HALF.size
     outputs = groups * rows * (columns + padding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
@@ -69,24 +69,42 @@ def product_cycles(
     return np.array(sets)[best], np.min(costs, axis=0)
 
 
-def plan_cost(target: Target, params: ProductParams, cuts: BlockCuts) -> tuple[BlockCuts, int, int, int]:
-    """The cuts with the layout of the operands, sets of rows of the workers, cycles of all steps, bytes of the fullest tile."""
-    groups, depth = np.diff(cuts.group_bounds()), np.diff(cuts.depth_bounds())
-    rows = np.diff(cuts.row_bounds()).reshape(cuts.row_steps, cuts.row_parts)
-    columns = np.diff(cuts.column_bounds()).reshape(cuts.column_steps, cuts.column_parts)
-    row_groups = int(product_cycles(target, params, *(cuts.largest_block()[place] for place in (1, 2, 3, 0)))[0])
-    exchange = OperandExchange.of(target, cuts, params.type.size)
-    cycles, needed = np.zeros(len(exchange.layouts), np.int64), 0
-    for rows_of_step, row_steps in _alike(rows):
-        for columns_of_step, column_steps in _alike(columns):
-            sizes = (groups, rows_of_step, depth, columns_of_step)
-            of_step, bytes = _step_cost(target, params, cuts, sizes, row_groups)
-            cycles += row_steps * column_steps * (of_step + np.array(exchange.cycles(sizes)))
-            needed = max(needed, bytes)
-    least = int(cycles.min())
-    chosen = int(np.argmax(cycles <= least + least // MORE))
-    left, right = exchange.layouts[chosen]
-    return evolve(cuts, left_stretches=left, right_stretches=right), row_groups, int(cycles[chosen]), needed
+@frozen(eq=False)
+class StepCosts:
+    """What the steps of a product cost but for the exchange of its operands, whichever tile has which block.
+
+    Of steps that are alike it has the sizes of their parts, how many they are, and the cycles of one.
+    """
+
+    row_groups: int  # sets of rows of a tile's workers
+    steps: list[tuple[Sizes, int, int]]
+    bytes: int  # of the fullest tile
+
+    @staticmethod
+    def of(target: Target, params: ProductParams, cuts: BlockCuts) -> StepCosts:
+        groups, depth = np.diff(cuts.group_bounds()), np.diff(cuts.depth_bounds())
+        rows = np.diff(cuts.row_bounds()).reshape(cuts.row_steps, cuts.row_parts)
+        columns = np.diff(cuts.column_bounds()).reshape(cuts.column_steps, cuts.column_parts)
+        row_groups = int(product_cycles(target, params, *(cuts.largest_block()[place] for place in (1, 2, 3, 0)))[0])
+        steps, needed = [], 0
+        for rows_of_step, row_steps in _alike(rows):
+            for columns_of_step, column_steps in _alike(columns):
+                sizes = (groups, rows_of_step, depth, columns_of_step)
+                of_step, bytes = _step_cost(target, params, cuts, sizes, row_groups)
+                steps.append((sizes, row_steps * column_steps, of_step))
+                needed = max(needed, bytes)
+        return StepCosts(row_groups, steps, needed)
+
+    def with_exchange(self, target: Target, params: ProductParams, cuts: BlockCuts) -> tuple[BlockCuts, int]:
+        """The cuts with the layout of the operands, and the cycles of all steps."""
+        exchange = OperandExchange.of(target, cuts, params.type.size)
+        cycles = np.zeros(len(exchange.layouts), np.int64)
+        for sizes, steps, of_step in self.steps:
+            cycles += steps * (of_step + np.array(exchange.cycles(sizes)))
+        least = int(cycles.min())
+        chosen = int(np.argmax(cycles <= least + least // MORE))
+        left, right = exchange.layouts[chosen]
+        return evolve(cuts, left_stretches=left, right_stretches=right), int(cycles[chosen])
 
 
 def _alike(steps: Int64s) -> list[tuple[Int64s, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.splitting import EqualParts, bounds
+from pypoplar.poplin.splitting import EqualParts, bounds, largest
 
 Bounds = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # where the parts of each dimension begin, and the end
 
@@ -47,9 +47,12 @@ class BlockCuts:
 
     def largest_block(self) -> tuple[int, int, int, int]:
         """Groups, rows, depth and columns of the largest block."""
-        sizes = (self.group_bounds(), self.row_bounds(), self.depth_bounds(), self.column_bounds())
-        groups, rows, depth, columns = (int(np.diff(places).max()) for places in sizes)
-        return groups, rows, depth, columns
+        return (
+            largest(self.groups, self.group_parts),
+            largest(self.rows, self.row_parts * self.row_steps),
+            largest(self.depth, self.depth_parts, self.grain),
+            largest(self.columns, self.column_parts * self.column_steps, self.grain),
+        )
 
     def group_bounds(self) -> list[int]:
         return bounds(self.groups, self.group_parts)

@@ -10,10 +10,10 @@ from functools import lru_cache
 from math import isqrt
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.matmul.block_costs import plan_cost, rough_costs
+from pypoplar.poplin.matmul.block_costs import StepCosts, rough_costs
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.block_keepers import LEAST_STRETCH
 from pypoplar.poplin.matmul.product_params import ProductParams
@@ -121,26 +121,28 @@ class _CutSearch:
     def plan(self, cut: Int64s) -> BlockPlan:
         """The plan of a candidate, with its exact costs."""
         params = self.params
-        plans = []
-        for columns_inner in (True, False):
-            groups, rows, depth, columns, row_steps, column_steps = cut.tolist()
-            cuts = BlockCuts(
-                params.groups,
-                params.rows,
-                params.depth,
-                params.columns,
-                groups,
-                rows,
-                depth,
-                columns,
-                row_steps,
-                column_steps,
-                padding=params.stride - params.columns,
-                grain=self.grain,
-                columns_inner=columns_inner,
-            )
-            plans.append(BlockPlan(params, *plan_cost(self.target, params, cuts)))
-        return min(plans, key=lambda plan: plan.cycles)
+        groups, rows, depth, columns, row_steps, column_steps = cut.tolist()
+        cuts = BlockCuts(
+            params.groups,
+            params.rows,
+            params.depth,
+            params.columns,
+            groups,
+            rows,
+            depth,
+            columns,
+            row_steps,
+            column_steps,
+            padding=params.stride - params.columns,
+            grain=self.grain,
+            columns_inner=True,
+        )
+        costs = StepCosts.of(self.target, params, cuts)
+        one_order = depth == 1 and 1 in (rows, columns)  # blocks lie side by side in one way alone
+        orders = (cuts,) if one_order else (cuts, evolve(cuts, columns_inner=False))
+        found = [costs.with_exchange(self.target, params, ordered) for ordered in orders]
+        laid_out, cycles = min(found, key=lambda plan: plan[1])
+        return BlockPlan(params, laid_out, costs.row_groups, cycles, costs.bytes)
 
 
 def _worthwhile(grains: int, tiles: int) -> Int64s:
