@@ -7,6 +7,7 @@ from poptorch_functions import random
 from poptorch_rig import check
 
 from pypoplar import poptorch
+from pypoplar.poptorch import CaptureError
 
 MODES = [("bilinear", "zeros"), ("bilinear", "border"), ("bilinear", "reflection"), ("nearest", "zeros"), ("bicubic", "reflection")]
 
@@ -205,3 +206,46 @@ def test_distributions_are_checked_again_after_a_capture():
     poptorch.inferenceModel(Drawn())(torch.ones(2))
     with pytest.raises(ValueError, match="scale"):
         torch.distributions.Normal(torch.zeros(2), -torch.ones(2))
+
+
+COMPOSED = {
+    "special.entr": lambda x, y: torch.special.entr(x.abs() + 0.1),
+    "special.ndtr": lambda x, y: torch.special.ndtr(x),
+    "special.xlog1py": lambda x, y: torch.special.xlog1py(x, y.abs()) + torch.special.xlog1py(2.0, y.abs()),
+    "mvlgamma": lambda x, y: torch.mvlgamma(x.abs() + 2.5, 3),
+    "addr": lambda x, y: torch.addr(x[:3, :3], x[0, :3], y[0, :3]),
+    "trace": lambda x, y: torch.trace(x)[None],
+    "sinc": lambda x, y: torch.sinc(x + 3),  # near 0 its gradient cancels
+    "multi_margin_loss": lambda x, y: F.multi_margin_loss(x, torch.tensor([0, 2, 1, 4]), 2, 0.5, reduction="none"),
+    "dist": lambda x, y: torch.dist(x, y, 3)[None],
+    "pdist": lambda x, y: F.pdist(x),
+}
+
+
+@pytest.mark.parametrize("form", COMPOSED.values(), ids=COMPOSED)
+def test_what_pytorch_composes_of_others_is_computed_as_these_with_its_gradients(form):
+    check(form, random(4, 5), random(4, 5))
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_slices_are_brought_to_a_norm(norm):
+    check(lambda x: torch.renorm(x, norm, 0, 0.7), random(3, 4))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_labels_of_a_margin_loss_end_at_the_first_that_is_negative(reduction):
+    labels = torch.tensor([[0, 2, -1, 0, 0], [1, -1, 3, 2, 0], [4, 3, 2, 1, 0], [-1, 0, 0, 0, 0]])
+    check(lambda x: F.multilabel_margin_loss(x, labels, reduction=reduction).reshape(-1), random(4, 5))
+    check(lambda x: F.multilabel_margin_loss(x, labels[1], reduction=reduction).reshape(-1), random(5))
+
+
+def test_data_of_a_computed_tensor_is_told_with_its_line_and_without_pytorchs_own_words():
+    class Changing(torch.nn.Module):
+        def forward(self, x):
+            y = x * 1
+            y.data.mul_(2)
+            return y
+
+    with pytest.raises(CaptureError, match=r"Tensor\.data is not seen by a graph.*`y\.data\.mul_\(2\)`") as caught:
+        poptorch.inferenceModel(Changing())(torch.rand(3))
+    assert "fake tensor" not in str(caught.value)

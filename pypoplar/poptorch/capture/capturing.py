@@ -23,7 +23,7 @@ from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
 from pypoplar.poptorch.capture.composite_operations import decomposed
-from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, depends_on_data, in_calls, in_graph
+from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, in_calls, in_graph, told_better
 from pypoplar.poptorch.capture.double_precision import keep_numbers_finite
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
@@ -230,7 +230,7 @@ def _explain(
             )
         raise own from None
     where = whereabouts.of((frame, number) for frame, number in reversed(list(walk_tb(failed.__traceback__))))
-    if found and not depends_on_data(failed) and where not in [one.where for one in found]:
+    if found and not told_better(failed) and where not in [one.where for one in found]:
         found.insert(0, Problem(f"{type(failed).__name__}: {_first_line(failed)}", where))
     if own is not None and found:
         found.append(Problem(_first_line(own)))

@@ -95,9 +95,9 @@ OPERATIONS = {
 """By the name of an operation."""
 
 
-def depends_on_data(failed: Exception) -> bool:
-    """Whether export has failed because a value or a shape depends on data, as far as PyTorch's class says it."""
-    return isinstance(failed, EXCEPTIONS)
+def told_better(failed: Exception) -> bool:
+    """Whether export has failed because of what calls are looked through for: PyTorch's words say less than what is found there."""
+    return isinstance(failed, EXCEPTIONS) or "fake tensor in the exported program constant's list" in str(failed)
 
 
 def in_graph(graph: fx.Graph) -> list[Problem]:

@@ -15,6 +15,7 @@ from pypoplar.poptorch.capture.gradient_modes import without_gradients
 from pypoplar.poptorch.capture.joint_graph import Pass
 from pypoplar.poptorch.capture.mutations import changes_tensors, without_changes
 from pypoplar.poptorch.capture.origins import origin_of
+from pypoplar.poptorch.capture.pytorchs_forms import pytorchs_forms
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.capture.training_loss import LossError
 from pypoplar.poptorch.operators import REPLACEMENTS
@@ -82,7 +83,7 @@ def trace_joint(
         return [one.detach() if isinstance(one, torch.Tensor) else one for one in outputs], gradients
 
     with torch.enable_grad() if loss is not None else torch.no_grad():
-        traced = make_fx(joint, _allow_non_fake_inputs=True)(*fakes)
+        traced = make_fx(joint, pytorchs_forms(), _allow_non_fake_inputs=True)(*fakes)
     if changes_tensors(traced.graph):
         traced = without_changes(_marked(traced), fakes)
     graph = _marked(traced).graph

@@ -1,7 +1,8 @@
 """PyTorch's operations that are captured as several others: importing this package enters their forms."""
 
 from pypoplar.poptorch.operators.forms import (
-    layer_formulas,  # noqa: F401 (its forms are entered)
+    distances,  # noqa: F401 (its forms are entered)
+    layer_formulas,  # noqa: F401 (the same)
     pools,  # noqa: F401 (the same)
     sampled_images,  # noqa: F401 (the same)
     searches,  # noqa: F401 (the same)
