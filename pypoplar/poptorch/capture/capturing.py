@@ -20,10 +20,12 @@ from torch.export.graph_signature import InputKind as ExportedKind
 from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
+from pypoplar.poptorch.capture.assigned_buffers import assigned_buffers_changed
 from pypoplar.poptorch.capture.carried_changes import carry_changes
 from pypoplar.poptorch.capture.changed_inputs import changed_inputs
 from pypoplar.poptorch.capture.composite_operations import decomposed
 from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, in_calls, in_graph, told_better
+from pypoplar.poptorch.capture.detached_changes import detached_changes
 from pypoplar.poptorch.capture.double_precision import keep_numbers_finite
 from pypoplar.poptorch.capture.gradient_modes import (
     changes_without_gradients,
@@ -151,6 +153,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
         try:
             with (
                 buffers_named_once(),
+                assigned_buffers_changed(module),
                 noticed,
                 told_side_effects(whereabouts),
                 inference_modes_as_gradient_modes(),
@@ -161,7 +164,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
             _refuse_constants_without_values(module, exported)
             mark_gradient_modes(exported.graph_module)
             problems += [*changed_inputs(exported), *_objects(exported)]
-            problems += changes_without_gradients(exported) if training else []
+            problems += [*changes_without_gradients(exported), *detached_changes(exported)] if training else []
             carry_changes(exported.graph_module)
             exported = decomposed(exported)
         except PoplarError:

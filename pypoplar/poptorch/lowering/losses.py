@@ -109,10 +109,12 @@ def negative_log_likelihood_backward(
 @lowers(aten._log_softmax_backward_data.default)
 def log_softmax_backward(ctx: EntryContext, gradient: Operand, output: Operand, dim: int, type: torch.dtype) -> Tensor:
     back, result = gradient.placed(), output.placed()
-    axis = dim % max(back.rank(), 1)
+    if not back.rank():
+        back, result = back.expand([0]), result.expand([0])  # a row of one
+    axis = dim % back.rank()
     total = popops.reduce(ctx.graph, back, FLOAT, [axis], ADD, ctx.program, ctx.name).expand([axis])
     tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, ctx.type)
-    return mapped(ctx, tree, back, result, total)
+    return mapped(ctx, tree, back, result, total).reshape(ctx.shape)
 
 
 # connectionist temporal classification, by popnn: loss and gradient come from one pass over the paths

@@ -1,0 +1,150 @@
+"""Buffers that layers set to new tensors have these after a call, and changes through `detach()` do not lose gradients silently."""
+
+import copy
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+from pypoplar import poptorch
+from pypoplar.poptorch import CaptureError
+
+
+class Assigning(torch.nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.register_buffer("a", torch.rand(3, 4))
+        self.register_buffer("b", torch.rand(3, 4))
+        self.weight = torch.nn.Parameter(torch.rand(4))
+        self.change = change
+
+    def forward(self, x):
+        return self.change(self, x)
+
+
+class Outer(torch.nn.Module):
+    """Two layers, each called twice."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Assigning(change), Assigning(change)])
+
+    def forward(self, x):
+        results = [layer(x) for layer in self.layers for _ in range(2)]
+        return results, poptorch.identity_loss(sum(one.sum() for one in pytree.tree_leaves(results)), "none")
+
+
+def moves(layer, x):
+    layer.a = layer.a * 0.9 + 0.1
+    return x * layer.weight
+
+
+def swaps(layer, x):
+    layer.a, layer.b = layer.b, layer.a
+    return x * layer.a + layer.b * layer.weight
+
+
+def uses_what_was_there(layer, x):
+    old = layer.a
+    layer.a = old * 2
+    return old, old * layer.weight, layer.a
+
+
+def hands_on(layer, x):
+    layer.a = layer.b
+    layer.b = x * layer.weight
+    return layer.a + layer.b
+
+
+def changes_what_was_assigned(layer, x):
+    layer.a = layer.a + x
+    y = layer.a * layer.weight
+    layer.a = layer.a.flip(0)
+    layer.a.add_(1)
+    return y
+
+
+@pytest.mark.parametrize("change", [moves, swaps, uses_what_was_there, hands_on, changes_what_was_assigned])
+def test_layers_find_what_their_last_call_set_their_buffers_to(change):
+    torch.manual_seed(3)
+    model = Outer(change)
+    host, x = copy.deepcopy(model), torch.rand(3, 4)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    optimizer = torch.optim.SGD(host.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        wanted, loss = host(x)
+        loss.backward()
+        optimizer.step()
+        for layer in host.layers:
+            layer.a, layer.b = layer.a.detach(), layer.b.detach()
+        got, _ = training(x)
+        for one, other in zip(pytree.tree_leaves(got), pytree.tree_leaves(wanted), strict=True):
+            torch.testing.assert_close(one, other.detach())
+    training.copyWeightsToHost()
+    for name, one in model.state_dict().items():
+        torch.testing.assert_close(one, host.state_dict()[name], msg=name)
+
+
+def test_an_inference_keeps_what_a_layer_set():
+    model = Outer(moves)
+    before = model.layers[1].a.clone()
+    poptorch.inferenceModel(model)(torch.rand(3, 4))
+    torch.testing.assert_close(model.layers[1].a, (before * 0.9 + 0.1) * 0.9 + 0.1)
+
+
+class Detaching(torch.nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.weight, self.change = torch.nn.Parameter(torch.rand(3, 4)), change
+
+    def forward(self, x):
+        y = self.change(self.weight * 1, x) + self.weight
+        return y, poptorch.identity_loss(y.sum(), "none")
+
+
+def through_a_view(v, x):
+    v.detach().view(-1)[::2].add_(1)
+    return v
+
+
+def of_a_view(v, x):
+    flat = v.view(-1)
+    v.detach().mul_(2)
+    return flat.view(3, 4)
+
+
+def of_a_copy(v, x):
+    return v + v.detach().clone().add_(1)
+
+
+def of_what_is_not_used(v, x):
+    return x + v.detach().add_(1)
+
+
+def of_what_has_no_gradient(v, x):
+    u = x * 2
+    u.detach().add_(1)
+    return v + u
+
+
+@pytest.mark.parametrize("change", [through_a_view, of_a_view])
+def test_a_change_through_detach_of_what_has_gradients_is_refused_where_it_is_used_after_that(change):
+    model = Detaching(change)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=1.0))
+    with pytest.raises(CaptureError, match=r"changed in place through its detach\(\), and used after that.*`.*v\.detach\(\)"):
+        training(torch.rand(3, 4))
+
+
+@pytest.mark.parametrize("change", [of_a_copy, of_what_is_not_used, of_what_has_no_gradient])
+def test_other_changes_through_detach_leave_gradients_as_they_are(change):
+    model, x = Detaching(change), torch.rand(3, 4)
+    host = copy.deepcopy(model)
+    wanted, loss = host(x)
+    loss.backward()
+    before = model.weight.detach().clone()
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=1.0))
+    got, _ = training(x)
+    training.copyWeightsToHost()
+    torch.testing.assert_close(got, wanted.detach())
+    torch.testing.assert_close(before - model.weight.detach(), host.weight.grad)
