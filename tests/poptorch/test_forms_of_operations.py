@@ -250,3 +250,18 @@ def test_data_of_a_computed_tensor_is_told_with_its_line_and_without_pytorchs_ow
     with pytest.raises(CaptureError, match=r"Tensor\.data is not seen by a graph.*`y\.data\.mul_\(2\)`") as caught:
         poptorch.inferenceModel(Changing())(torch.rand(3))
     assert "fake tensor" not in str(caught.value)
+
+
+def test_a_list_of_truths_takes_the_places_of_what_is_true():
+    check(lambda x: x[[True, False, True]], random(3, 4))
+    check(lambda x: x[1:, [False, True, True, False]], random(3, 4))
+    check(lambda x: x[[True, False, True], 1], random(3, 4))
+    check(lambda x: x[[True, False, True], [1, 2]], random(3, 4))
+    check(lambda x: x[[False, False, False]].sum()[None] + x[0, :1], random(3, 4))
+    with pytest.raises(IndexError, match="shape of the mask"):
+        poptorch.inferenceModel(Masked())(torch.rand(3, 4))
+
+
+class Masked(torch.nn.Module):
+    def forward(self, x):
+        return x[[True, False]]

@@ -19,8 +19,24 @@ def _is_number(item: Any) -> bool:
     return isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype in WHOLE
 
 
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, list) and bool(item) and all(type(one) is bool for one in item)
+
+
+def _by_places(tensor: Any, items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Indices in which lists of truths, whose count a graph does not see, are the places of what is true."""
+    known = items[: next((place for place, item in enumerate(items) if item is None or item is ...), len(items))]
+    masks = [dim for dim, item in enumerate(known) if _is_mask(item) and dim < tensor.dim() and len(item) == tensor.shape[dim]]
+    return tuple(
+        [number for number, true in enumerate(item) if true] if place in masks else item for place, item in enumerate(items)
+    )
+
+
 def _chosen(tensor: Any, index: Any) -> Any:
     """``tensor[..., number, ...]``: each number is an index of one element, whose dimension is left out again."""
+    if _is_mask(index) or (isinstance(index, tuple) and any(_is_mask(item) for item in index)):
+        given = index if isinstance(index, tuple) else (index,)
+        index = _by_places(tensor, given)
     items = index if isinstance(index, tuple) else (index,)
     numbers = [place for place, item in enumerate(items) if _is_number(item)]
     others = [item for place, item in enumerate(items) if place not in numbers]
