@@ -165,6 +165,8 @@ class CppCalls(MemoryCalls):
             refuse(node, _NO_FORM[name])
         if qualified in ("std::move", "std::forward"):
             return self.value(arguments[0])
+        if qualified == "pypoplar::workerCount":
+            return NumberText(f"{self.use('ipu.worker_count')}()", "i32", "i32")
         if name in _NAMED or name.startswith("__builtin_ipu_"):
             named = self.named_call(node, name, arguments)
             if named is not NotImplemented:

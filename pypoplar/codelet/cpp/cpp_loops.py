@@ -12,7 +12,7 @@ from pypoplar.codelet.cpp.cpp_statements import CppStatements
 from pypoplar.codelet.cpp.cpp_values import SUM, NumberPlace, NumberText, Pointer, Rows, VectorName, literal
 from pypoplar.codelet.cpp.memory_views import ZERO
 from pypoplar.codelet.cpp.writing import refuse
-from pypoplar.codelet.cpp_tree.changes import changed_fields, changed_locals
+from pypoplar.codelet.cpp_tree.changes import aliased_locals, changed_fields, changed_locals
 from pypoplar.codelet.cpp_tree.cpp_types import register
 from pypoplar.codelet.cpp_tree.tree import Node
 
@@ -187,9 +187,9 @@ class CppLoops(CppStatements):
             case "DECL_REF_EXPR":
                 declared = node.referenced
                 is_local = declared is not None and declared.kind in ("VAR_DECL", "PARM_DECL") and not is_container(declared.type)
-                return (
-                    is_local and declared is not None and (declared.type.sort != "number" or declared.key in changed_locals(body))
-                )
+                if not is_local or declared is None:
+                    return False
+                return declared.type.sort != "number" or declared.key in changed_locals(body) or self.is_aliased(declared)
             case "MEMBER_REF_EXPR" if node.type.value.sort == "number":
                 field = self.book.fields.get(node.name)
                 return field is None or ((fields is None or node.name in fields) and field.access != "input")
@@ -201,6 +201,15 @@ class CppLoops(CppStatements):
                 is_row = node.name == "operator[]" and is_container(node.type)
                 return not _is_size(node) and not is_row and not (node.name.startswith("operator") and self.is_input(node))
         return False
+
+    def is_aliased(self, declared: Node) -> bool:
+        """Whether a local may be changed by another name than its own."""
+        if declared.cursor.type.is_const_qualified():
+            return False
+        function = self.function
+        if function is None or function.key != declared.cursor.semantic_parent.hash:
+            function = Node(declared.cursor.semantic_parent)
+        return declared.key in aliased_locals(function)
 
     def is_input(self, node: Node) -> bool:
         names = [one.name for one in node.walk() if one.kind == "MEMBER_REF_EXPR" and one.name in self.book.fields]

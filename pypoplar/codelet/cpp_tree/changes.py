@@ -31,22 +31,59 @@ def _look(node: Node, parent: Node | None, found: set[int]) -> None:
         _look(child, outer, found)
 
 
+def aliased_locals(within: Node) -> frozenset[int]:
+    """The locals of a function that a pointer, a reference, or a lambda may change, also where their names do not stand."""
+    known = within.__dict__.get("aliased_locals")
+    if known is None:
+        found: set[int] = set()
+        for node in within.walk():
+            if node.kind == "LAMBDA_EXPR":
+                found |= changed_locals(node)
+            elif not _assigns(node):
+                found |= {one.referenced.key for one in node.children if one.kind == "DECL_REF_EXPR" and one.referenced is not None}
+        known = within.__dict__["aliased_locals"] = frozenset(found)
+    return known
+
+
+def _assigns(node: Node) -> bool:
+    """Whether a name below it is read, or changed by this name."""
+    if node.kind == "UNARY_OPERATOR":
+        return node.operator != "&"
+    return node.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR", "BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR", "ARRAY_SUBSCRIPT_EXPR")
+
+
 def changed_fields(within: Node) -> frozenset[str] | None:
-    """The members of the vertex that a part of a function may change; None where it calls something that may change any."""
+    """The members of the vertex that a part of a function may change, and what it calls; None where that may be any."""
     found: set[str] = set()
+    return frozenset(found) if _look_for_fields(within, found, set()) else None
+
+
+def _look_for_fields(within: Node, found: set[str], seen: set[int]) -> bool:
+    """Add the members that are changed; False where something is called, or given the vertex, that may change any."""
     for node in within.walk():
-        if node.kind == "CALL_EXPR":
-            function = node.referenced
-            if (
-                function is not None
-                and function.kind == "CXX_METHOD"
-                and not node.name.startswith("operator")
-                and not _of_ours(function)
-            ):
-                return None
+        if node.kind == "CALL_EXPR" and not _look_into(node, found, seen):
+            return False
         if node.kind == "MEMBER_REF_EXPR":
             found |= {node.name} if not _is_read(node, within) else set()
-    return frozenset(found)
+    return True
+
+
+def _look_into(call: Node, found: set[str], seen: set[int]) -> bool:
+    function = call.referenced
+    if function is not None and function.kind == "CXX_METHOD" and not _of_ours(function):
+        body = function.cursor.get_definition()
+        if body is None or not any(child.kind.name == "COMPOUND_STMT" for child in body.get_children()):
+            return False
+        method = Node(body)
+        if method.key not in seen:
+            seen.add(method.key)
+            return _look_for_fields(method, found, seen)
+    return not any(part.naked.kind == "CXX_THIS_EXPR" or _is_vertex(part.naked) for part in call.parts)
+
+
+def _is_vertex(node: Node) -> bool:
+    """Whether an expression is ``*this``."""
+    return node.kind == "UNARY_OPERATOR" and any(part.naked.kind == "CXX_THIS_EXPR" for part in node.parts)
 
 
 def _of_ours(function: Node) -> bool:

@@ -47,6 +47,20 @@ def test_loops_branches_and_lambdas_are_those_of_cpp(data):
     _law(data, 2, 4)
 
 
+ENDS = (  # of loops, which another name than their own changes
+    "int n = 3, c = 0; int &r = n; for (int i = 0; i < n; ++i) { if (i == 1) r = 5; ++c; } int32_ts[0] = c;",
+    "int n = 3, c = 0; int *p = &n; for (int i = 0; i < n; ++i) { *p = 5; ++c; } int32_ts[0] = c;",
+    "int n = 3, c = 0; auto f = [&] { n = 5; }; for (int i = 0; i < n; ++i) { f(); ++c; } int32_ts[0] = c;",
+    "int n = 5, c = 0; auto f = [&n](int by) { n -= by; }; for (int i = 0; i < n; ++i) { f(1); ++c; } int32_ts[0] = c;",
+)
+
+
+@compiled
+@pytest.mark.parametrize("body", ENDS)
+def test_a_loop_whose_end_is_changed_by_another_name_has_the_rounds_of_cpp(body):
+    compare(body, _values(0))
+
+
 VECTORS = """
 #include <cstring>
 typedef float float2 __attribute__((vector_size(8)));

@@ -13,6 +13,7 @@ from cpp_programs import codelets
 
 from pypoplar import INT, Graph, Target
 from pypoplar.cli import main
+from pypoplar.codelet.cpp.porting import _Module
 from pypoplar.codelet.registry import collect
 
 HEAD = "#include <poplar/Vertex.hpp>\nusing namespace poplar;\n"
@@ -122,3 +123,26 @@ def test_a_template_without_instance_is_told_with_what_to_write(tmp_path):
     told = CliRunner().invoke(main, ["check", file])
     assert told.exit_code == 0
     assert "Smooth is a template without an instance: write template class Smooth<float>;" in told.stdout
+
+
+METHODS = """struct Loops : Vertex {
+  InOut<Vector<float>> x; int n, m;
+  void reads(int i) { x[i] += n; }
+  void writes() { m -= 1; }
+  bool compute() {
+    for (int i = 0; i < n * 2; ++i) reads(i);
+    for (int i = 0; i < m; ++i) writes();
+    return true;
+  }
+};
+"""
+
+
+def test_loops_count_where_the_methods_that_they_call_leave_their_end_alone():
+    (loops,) = codelets(METHODS)
+    module = _Module()
+    module.add([loops])
+    text = module.text(["loops.cpp"])
+    assert "for i in range(self.n * 2):" in text
+    assert "while i < self.m:" in text
+    assert run(loops, x=np.zeros(6, np.float32), n=np.int32(3), m=np.int32(5))["x"] == [3.0] * 6

@@ -1,9 +1,12 @@
 // The indices that one worker of a MultiVertex takes, as ipu.worker_range has them in Python: for (int i : pypoplar::workerRange(worker, out)).
+// How many workers a tile has is workerCount(), which is ipu.worker_count.
 // It is C++ that Poplar's compiler takes as well: copy the file to where it finds its headers.
 #pragma once
 #include <poplar/Vertex.hpp>
 
 namespace pypoplar {
+
+inline int workerCount() { return CTXT_WORKERS; }
 
 struct WorkerRange {
   struct Place {
