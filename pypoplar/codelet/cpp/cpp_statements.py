@@ -130,6 +130,13 @@ class CppStatements(CppInlining):
         texts = [token for token in tokens if token.startswith('"')]
         if len(texts) == 1 and texts[0].strip('"').strip() in ("nop", ""):
             return
+        words = {word for text in texts for word in text.strip('"').replace("\\n", " ").split()}
+        if words & {"run", "runall"}:
+            refuse(
+                node, "workers started by assembler: write a MultiVertex, whose bool compute(unsigned worker) runs on each of them"
+            )
+        if "sync" in words:
+            refuse(node, "a wait for workers in assembler: write a MultiVertex, behind whose compute all workers are waited for")
         refuse(node, "inline assembler: write it in C++, or with an intrinsic; only nop is taken")
 
     # declarations

@@ -462,7 +462,7 @@ _OVERFLOWS = {
     f"{name}_{type}": shown
     for name, shown in {
         "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-({})", "abs": "abs({})", "quotient": "{} / {}",
-        "remainder": "{} % {}",
+        "remainder": "{} % {}", "shift_left": "{} << {}",
     }.items()
     for type in ("i32", "i64")
 }  # fmt: skip
@@ -471,13 +471,16 @@ _OVERFLOWS = {
 
 def _tell_overflow(context: VertexContext, name: str, where: int, result: int, *arguments: int) -> None:
     """Say that a result has wrapped, where that is undefined."""
-    whole = name.partition("_")[0]
-    quotient = whole == "remainder" and arguments[1] == -1 and -arguments[0] > arguments[0]  # it has overflowed
-    exactly: Any = typed_operation(name).row.meaning  # of whole numbers, however large
-    if context.undefined is not None and (quotient or exactly(*arguments) != result):
-        type = "int" if name.endswith("i32") else "long long"
-        shown = _OVERFLOWS[name].format(*arguments)
-        context.undefined(where, f"{shown} is beyond {type}, which C++ leaves undefined; here it gives {result}")
+    operation, _, type = name.rpartition("_")
+    if operation == "shift_left":  # the sign may be shifted into, and not beyond
+        wraps = not 0 <= arguments[0] << arguments[1] < 2 ** int(type[1:])
+    else:
+        exactly: Any = typed_operation(name).row.meaning  # of whole numbers, however large
+        quotient = operation == "remainder" and arguments[1] == -1 and -arguments[0] > arguments[0]  # it has overflowed
+        wraps = quotient or exactly(*arguments) != result
+    if context.undefined is not None and wraps:
+        shown, written = _OVERFLOWS[name].format(*arguments), "int" if type == "i32" else "long long"
+        context.undefined(where, f"{shown} is beyond {written}, which C++ leaves undefined; here it gives {result}")
 
 
 def _check_float(name: str, where: int, mask: int, result: float, *arguments: float) -> None:

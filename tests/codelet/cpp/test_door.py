@@ -406,6 +406,40 @@ def test_the_interpreter_says_where_a_signed_integer_overflows_and_both_engines_
         assert lines == (["9", "10", "11", "12", "13", "14"] if mode == "interpret" else [])
 
 
+SHIFTED = """#include <poplar/Vertex.hpp>
+struct Shifted : poplar::Vertex {
+  poplar::InOut<poplar::Vector<int>> x; poplar::InOut<unsigned> u;
+  bool compute() {
+    x[0] = x[0] << 31;  // into the sign, which C++ defines
+    x[1] = x[1] << 1;
+    x[2] <<= 4;
+    *u = *u << 31;
+    return true;
+  }
+};
+"""
+
+
+def test_the_interpreter_says_where_a_shift_to_the_left_goes_beyond_its_type():
+    device = IPUModel().createDevice()
+    graph = Graph(device)
+    graph.addCodelets(io.StringIO(SHIFTED))
+    x, u = graph.addVariable(INT, [3], "x"), graph.addVariable(UNSIGNED_INT, [], "u")
+    graph.setInitialValue(x, [1, -1, 2**30])
+    graph.setInitialValue(u, 2**32 - 1)
+    step = graph.addComputeSet("shifts")
+    vertex = graph.addVertex(step, "Shifted", {"x": x, "u": u})
+    for part in (x, u, vertex):
+        graph.setTileMapping(part, 0)
+    engine = Engine(graph, program.Execute(step), mode="interpret")
+    engine.load(device)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        engine.run(0)
+    shown = [str(one.message).split(" is beyond")[0].rpartition(":")[2].strip() for one in told]
+    assert shown == ["-1 << 1", "1073741824 << 4"]
+
+
 def test_a_shift_by_the_width_is_a_fault_at_its_line():
     ours = codelet("int n = *k;\nx[0] = x[1] << n;", "InOut<Vector<int>> x; Input<int> k;")
     ran = run(ours, x=np.int32([1, 2]), k=np.int32(32))

@@ -1,5 +1,7 @@
 """What device code cannot do is refused with file, line and what to write instead."""
 
+# ruff: noqa: E501 - lines of C++ as they are
+
 import re
 
 import pytest
@@ -64,6 +66,28 @@ FUNCTIONS = {
 def test_functions_without_a_form_are_refused(before):
     with pytest.raises(CodeletError, match=FUNCTIONS[before]):
         codelet("n = f(n);", "int n;", before)
+
+
+WORKERS = {
+    'asm volatile("setzi $m1, entry\\n runall $m1, $m0, 0\\n" :: :"memory");': "workers started by assembler: write a MultiVertex",
+    'asm volatile("run $m1, $m0, 0");': "workers started by assembler: write a MultiVertex",
+    'asm volatile("sync 1\\n" :::"memory");': "a wait for workers in assembler: write a MultiVertex",
+    "n = __builtin_ipu_get_worker_id();": "bool compute\\(unsigned worker\\)",
+}
+
+
+@pytest.mark.parametrize("body", WORKERS)
+def test_a_supervisor_that_starts_workers_is_told_to_be_a_multivertex(body):
+    text = f'struct Start : SupervisorVertex {{\nint n;\n__attribute__((target("supervisor"))) bool compute() {{\n{body}\nreturn true;\n}}\n}};'
+    with pytest.raises(CodeletError, match=WORKERS[body]) as raised:
+        codelets(text)
+    assert "<text>:6:" in str(raised.value)
+
+
+def test_a_supervisor_that_starts_no_workers_is_a_codelet():
+    text = 'struct One : SupervisorVertex { InOut<int> n; __attribute__((target("supervisor"))) bool compute() { *n += 1; return true; } };'
+    (found,) = codelets(text)
+    assert found.kind == "supervisor"
 
 
 def test_a_class_without_compute_is_refused():
