@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,8 +35,10 @@ from pypoplar import (
 )
 from pypoplar.cli import main
 from pypoplar.codelet.cpp import door
+from pypoplar.codelet.cpp.cpp_codelets import codelets_of
 from pypoplar.codelet.cpp.door import cpp_codelets
 from pypoplar.codelet.cpp_tree import clang_library
+from pypoplar.codelet.cpp_tree.translation_unit import CppFile
 from pypoplar.codelet.language.cpp_source import CppSource
 
 SCALE = """\
@@ -404,6 +407,15 @@ def test_the_interpreter_says_where_a_signed_integer_overflows_and_both_engines_
         )
         lines = [str(one.message).split(": ", 1)[0].rpartition(":")[2] for one in told]
         assert lines == (["9", "10", "11", "12", "13", "14"] if mode == "interpret" else [])
+
+
+HEADERS = Path(door.__file__).with_name("headers")
+
+
+@pytest.mark.parametrize("header", sorted(str(path.relative_to(HEADERS)) for path in HEADERS.rglob("*") if path.is_file()))
+def test_each_header_may_be_the_first_that_is_included(header):
+    text = f"#include <{header}>\n#include <poplar/Vertex.hpp>\nstruct A : poplar::Vertex {{ int n; bool compute() {{ return true; }} }};"
+    assert [found.name for found in codelets_of(CppFile("<text>", text, ())).codelets] == ["A"]
 
 
 SHIFTED = """#include <poplar/Vertex.hpp>
