@@ -178,7 +178,10 @@ class Assignments(CppPlaces):
 
     def assign_pointer(self, node: Node) -> None:
         target, source = node.parts
-        old, new = self.pointer(target), self.pointer(source)
+        self.move(self.pointer(target), self.pointer(source), node)
+
+    def move(self, old: Pointer, new: Pointer, node: Node) -> None:
+        """Let a pointer point where another does, into the same vector."""
         if old.span != new.span:
             refuse(node, f"this pointer points into {old.span}, and would point into {new.span}: use two pointers")
         if not old.at.named:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from attrs import evolve
 
 from pypoplar.codelet.cpp.assignments import Assignments
+from pypoplar.codelet.cpp.cpp_places import EDGES
 from pypoplar.codelet.cpp.cpp_values import (
     AND,
     ATOM,
@@ -30,7 +31,7 @@ from pypoplar.codelet.cpp.cpp_values import (
 )
 from pypoplar.codelet.cpp.walk_state import DOUBLE
 from pypoplar.codelet.cpp.writing import WrittenLine, refuse
-from pypoplar.codelet.cpp_tree.cpp_types import FLOATS, register
+from pypoplar.codelet.cpp_tree.cpp_types import FLOATS, register, split_arguments
 from pypoplar.codelet.cpp_tree.tree import Node
 from pypoplar.codelet.frontend.inference import Mixed, promote
 
@@ -59,6 +60,9 @@ class CppExpressions(Assignments):
     def number(self, node: Node) -> NumberText:  # noqa: C901, PLR0911, PLR0912 - an arm for each kind of expression
         type = node.type.value
         if type.sort != "number":
+            field = self.book.fields.get(node.naked.name)
+            if field is not None and field.form == "scalar" and split_arguments(type.spelling.removeprefix("const "))[0] in EDGES:
+                return self.read(self.scalar_edge(node))
             refuse(node, f"expected a number, got {type.spelling or 'nothing'}")
         value = node.constant
         if value is not None:

@@ -170,4 +170,9 @@ def _has_other_calls(whole: Node | None) -> bool:
     """Whether an expression may call more than one function, or is not known as a whole."""
     if whole is None:
         return True
-    return sum(node.kind == "CALL_EXPR" and not node.name.startswith("operator") for node in whole.walk()) > 1
+    return sum(node.kind == "CALL_EXPR" and _is_function(node.name) for node in whole.walk()) > 1
+
+
+def _is_function(name: str) -> bool:
+    """Whether a call is of a function or a lambda, and not of another operator."""
+    return name == "operator()" or not name.startswith("operator")

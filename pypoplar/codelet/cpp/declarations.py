@@ -160,11 +160,15 @@ class Declarations(Structs):
 
     def variable_of(self, pointer: Pointer, node: Node) -> Pointer:
         """A pointer in a variable: the index is a local where it may change, or what it is made of."""
-        pointer = evolve(pointer, span=self.kept_span(pointer.span, node.name))
         if not self.changed(node) and pointer.at.value is not None:
-            return pointer
+            return evolve(pointer, span=self.kept_span(pointer.span, node.name))
+        return self.moving(pointer, node.name)
+
+    def moving(self, pointer: Pointer, name: str) -> Pointer:
+        """A pointer whose index is a local of its own."""
+        pointer = evolve(pointer, span=self.kept_span(pointer.span, name))
         at = evolve(pointer.at, type="i32")
-        name = self.writing.local(node.name, "i32")
+        name = self.writing.local(name, "i32")
         self.emit(f"{name} = {at.text if at.weak else self.exactly(at).text}")
         return evolve(pointer, at=NumberText(name, "i32", "i32", named=True))
 

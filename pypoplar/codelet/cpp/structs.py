@@ -109,7 +109,7 @@ class Structs(Unions):
                 else:
                     members[field.name] = self.made(field.type, node, unique, inner if given is not None else (values and []))
             elif sort == "pointer" and given is not None:
-                members[field.name] = self.variable_of(self.pointer(given), field)
+                members[field.name] = self.moving(self.pointer(given), unique)  # methods may move it
             elif sort == "reference" and given is not None:
                 members[field.name] = self.reference(field, given)
             else:
@@ -137,6 +137,8 @@ class Structs(Unions):
                 members[member] = self.new_lanes(f"{name}_{member}", self.codes(held), held.type)
             elif isinstance(held, Pointer) and member in arrays:
                 members[member] = self.copied_array(held, f"{name}_{member}", arrays[member])
+            elif isinstance(held, Pointer):
+                members[member] = self.moving(held, f"{name}_{member}")
             else:
                 members[member] = held
         return Struct(members, struct.type)
@@ -167,7 +169,10 @@ class Structs(Unions):
                 self.copy_members(place, value, node)
             elif isinstance(place, Pointer) and isinstance(value, Pointer) and place.to == value.to:
                 fields = {field.name: field for field in (Node(cursor) for cursor in _fields(to.type, node))}
-                self.copy_elements(place, value, elements_of(fields[member].type), node)
+                if fields[member].type.sort == "pointer":
+                    self.move(place, value, node)
+                else:
+                    self.copy_elements(place, value, elements_of(fields[member].type), node)
             else:
                 refuse(node, f"member '{member}' is no number: assign it by itself")
 
@@ -202,7 +207,7 @@ class Structs(Unions):
             case "vector":
                 return self.new_lanes(field.name, None if value is None else self.codes(self.lanes(value)), field.type)
             case "pointer" if value is not None:
-                return self.variable_of(self.pointer(value), field)
+                return self.moving(self.pointer(value), field.name)
             case "record" if value is not None and not is_container(field.type):
                 return self.copied(self.struct(value), field.name)
             case "reference" if value is not None:

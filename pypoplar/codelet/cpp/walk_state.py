@@ -65,8 +65,8 @@ class CppWalk(ABC):
         """Set the elements of an array to the values in braces."""
 
     @abstractmethod
-    def variable_of(self, pointer: Pointer, node: Node) -> Pointer:
-        """A pointer in a variable: the index is a local where it may change, or what it is made of."""
+    def moving(self, pointer: Pointer, name: str) -> Pointer:
+        """A pointer whose index is a local of its own."""
 
     @abstractmethod
     def bind_parameters(self, node: Node, parameters: list[Node], arguments: list[Node]) -> None:

@@ -418,6 +418,11 @@ def test_each_header_may_be_the_first_that_is_included(header):
     assert [found.name for found in codelets_of(CppFile("<text>", text, ())).codelets] == ["A"]
 
 
+def test_an_edge_of_one_number_is_an_index_of_any_vector():
+    fields = "Input<Vector<float, VectorLayout::ONE_PTR>> x; Input<unsigned> at; Output<float> y;"
+    assert run(codelet("*y = x[at];", fields), x=np.float32([1, 2, 3]), at=np.uint32(2), y=np.float32(0))["y"] == 3
+
+
 SHIFTED = """#include <poplar/Vertex.hpp>
 struct Shifted : poplar::Vertex {
   poplar::InOut<poplar::Vector<int>> x; poplar::InOut<unsigned> u;

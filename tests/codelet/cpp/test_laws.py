@@ -61,6 +61,27 @@ def test_a_loop_whose_end_is_changed_by_another_name_has_the_rounds_of_cpp(body)
     compare(body, _values(0))
 
 
+POINTED = """#include <utility>
+struct It { int *p; void step(int n) { p += n; } };
+struct Pair { int *keys; float *values; void increment(int n) { keys += n; values += n; }
+  void swapped(int d) { if (keys[0] > keys[d]) { std::swap(keys[0], keys[d]); std::swap(values[0], values[d]); } } };
+"""
+CALLS = (  # that change what other parts of an expression, or copies, are made of
+    "int n = 0; auto f = [&] { n += 1; return n; }; int32_ts[3] = f() * 10 + f();",
+    "int n = 0; auto f = [&] { n += 1; return int32_ts[n]; }; int32_ts[3] = (f() & 255) * 3 + (f() & 255);",
+    "It a{&int32_ts[0]}; auto f = [&](int n) { a.step(n); return *a.p & 255; }; int32_ts[3] = f(1) * 10 + f(1);",
+    "It a{&int32_ts[0]}; It b = a; b.p++; *a.p = 5; *b.p = 6; a.step(2); *a.p = 7; It c = a; c.step(1); *c.p = 8; *a.p += 1;",
+    "It a{&int32_ts[0]}, b{&int32_ts[2]}; a = b; a.step(1); *a.p = 4; *b.p = 5;",
+    "Pair t{&int32_ts[0], &floats[0]}; t.increment(1); t.swapped(2); t.increment(1); t.swapped(1); *t.values *= 2; *t.keys |= 3;",
+)
+
+
+@compiled
+@pytest.mark.parametrize("body", CALLS)
+def test_calls_of_lambdas_and_pointers_in_structs_are_those_of_cpp(body):
+    compare(body, _values(0), POINTED)
+
+
 VECTORS = """
 #include <cstring>
 typedef float float2 __attribute__((vector_size(8)));
