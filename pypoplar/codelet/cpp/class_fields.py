@@ -34,6 +34,8 @@ LAYOUTS = {
 """Bytes of a vertex that the layouts of a vector, or of a list of rows, take: a pointer, and a length where they have one."""
 ROW_LAYOUTS = LAYOUTS | {"DELTAN": 4, "DELTANELEMENTS": 4, "COMPACT_DELTAN": 4}
 """Bytes for each row: of a list an offset and a length in one word."""
+_NAME = re.compile(r"(?!(true|false)$)[A-Za-z_]\w*(::\w+)*")
+"""A number of a template that is given by its name."""
 _LISTS = ("poplar::VectorList",)
 
 
@@ -154,7 +156,7 @@ def poplar_name(spelling: str) -> str:
 
 
 def spelling_of(type: Any) -> str:
-    """The spelling of a class, with the namespaces of enumerators among its arguments, which libclang leaves out."""
+    """The spelling of a class, with what libclang leaves out of its arguments: namespaces of enumerators and of other numbers."""
     base, arguments = split_arguments(type.spelling)
     declared = type.get_declaration()
     template = template_of(declared)
@@ -168,6 +170,8 @@ def spelling_of(type: Any) -> str:
         if parameter.kind.name == "TEMPLATE_NON_TYPE_PARAMETER" and enum.kind.name == "ENUM":
             value = declared.get_template_argument_value(number)
             arguments[number] = _enumerator(enum, value) or arguments[number]
+        elif parameter.kind.name == "TEMPLATE_NON_TYPE_PARAMETER" and _NAME.fullmatch(arguments[number]):  # of its namespace
+            arguments[number] = str(declared.get_template_argument_value(number))
     return f"{base}<{', '.join(arguments)}>"
 
 

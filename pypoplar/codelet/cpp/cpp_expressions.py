@@ -60,9 +60,12 @@ class CppExpressions(Assignments):
     def number(self, node: Node) -> NumberText:  # noqa: C901, PLR0911, PLR0912 - an arm for each kind of expression
         type = node.type.value
         if type.sort != "number":
-            field = self.book.fields.get(node.naked.name)
-            if field is not None and field.form == "scalar" and split_arguments(type.spelling.removeprefix("const "))[0] in EDGES:
-                return self.read(self.scalar_edge(node))
+            if split_arguments(type.spelling.removeprefix("const "))[0] in EDGES:
+                edge = node.naked
+                while edge.kind == "CALL_EXPR" and len(edge.parts) == 1:  # a copy of it, for a function
+                    edge = edge.parts[0].naked
+                if edge.name in self.book.fields and self.book.fields[edge.name].form == "scalar":
+                    return self.read(self.scalar_edge(edge))
             refuse(node, f"expected a number, got {type.spelling or 'nothing'}")
         value = node.constant
         if value is not None:

@@ -420,7 +420,27 @@ def test_each_header_may_be_the_first_that_is_included(header):
 
 def test_an_edge_of_one_number_is_an_index_of_any_vector():
     fields = "Input<Vector<float, VectorLayout::ONE_PTR>> x; Input<unsigned> at; Output<float> y;"
-    assert run(codelet("*y = x[at];", fields), x=np.float32([1, 2, 3]), at=np.uint32(2), y=np.float32(0))["y"] == 3
+    assert run(codelet("*y = x[at];", fields), x=np.float32([1, 2, 3]), at=np.uint32(2), y=np.float32(0))["y"] == [3.0]
+
+
+COUNTED = """
+namespace ns {
+enum Operation : int { SUM = 0, MOST = 1 };
+constexpr int TWICE = 2;
+template <class T, int operation, int by> struct Counted : Vertex {
+  InOut<T> x;
+  bool compute() { *x = operation == MOST ? by * *x : *x; return true; }
+};
+template struct Counted<int, SUM, TWICE>;
+template struct Counted<int, MOST, 3>;
+}
+"""
+
+
+def test_numbers_by_the_names_of_a_namespace_are_arguments_of_templates():
+    found = {one.name: one for one in codelets(COUNTED)}
+    assert set(found) == {"ns::Counted<int,0,2>", "ns::Counted<int,1,3>"}
+    assert run(found["ns::Counted<int,1,3>"], x=np.int32(5))["x"] == [15]
 
 
 SHIFTED = """#include <poplar/Vertex.hpp>
