@@ -10,6 +10,7 @@ from attrs import evolve
 
 from pypoplar.codelet.cpp.cpp_places import EDGES, is_array, is_container
 from pypoplar.codelet.cpp.cpp_values import (
+    FunctionName,
     Itself,
     Lambda,
     NumberPlace,
@@ -81,6 +82,10 @@ class CppCalls(MemoryCalls):
             refuse(node, "a function that is chosen at run time: call functions by their name")
         if function.kind == "CONSTRUCTOR":
             return self.constructed(node, function)
+        pointed = self.bindings.get(function.key) if function.kind in ("VAR_DECL", "PARM_DECL") else None
+        if isinstance(pointed, FunctionName):
+            definition = pointed.node.cursor.get_definition()
+            return self.own_function(node, pointed.node if definition is None else Node(definition), list(parts[1:]), None)
         arguments = list(parts[1:]) if parts and _is_callee(parts[0], name) else list(parts)
         callee = parts[0].naked if parts else None
         if callee is not None and callee.kind == "MEMBER_REF_EXPR" and callee.parts and is_container(callee.parts[0].type):

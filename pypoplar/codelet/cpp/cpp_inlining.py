@@ -34,6 +34,8 @@ class CppInlining(Declarations):
                     bound = NumberPlace(name, type.code, register(type.code), is_local=True)
             elif type.sort == "vector":
                 bound = self.new_lanes(parameter.name or "t", self.codes(self.lanes(argument)), type)
+            elif type.sort == "pointer" and type.to is not None and type.to.sort == "other":
+                bound = self.function_named(parameter, argument, is_changed(Node(parameter.cursor.semantic_parent), parameter))
             elif type.sort == "pointer":
                 pointer = self.pointer(argument)
                 at = evolve(pointer.at, type="i32")

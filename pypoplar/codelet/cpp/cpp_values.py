@@ -120,6 +120,13 @@ class Lambda:
 
 
 @frozen
+class FunctionName:
+    """A function that a pointer stands for, always the same."""
+
+    node: Any
+
+
+@frozen
 class Itself:
     """The vertex: ``*this``."""
 
@@ -129,7 +136,7 @@ class Broken:
     """What a declaration would be that has no form."""
 
 
-Value = Union[Broken, NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, VectorLanes, Lambda, Itself]
+Value = Union[Broken, NumberText, NumberPlace, Pointer, VectorName, Rows, Struct, VectorLanes, Lambda, FunctionName, Itself]
 
 
 def innermost(type: CppType) -> CppType:

@@ -9,6 +9,7 @@ from attrs import evolve
 from pypoplar.codelet.cpp.cpp_places import is_array, is_container
 from pypoplar.codelet.cpp.cpp_values import (
     ALONE,
+    FunctionName,
     Lambda,
     NumberPlace,
     NumberText,
@@ -152,7 +153,8 @@ class Declarations(Structs):
 
     def pointer_variable(self, node: Node, initial: Node | None) -> None:
         if node.type.to is not None and node.type.to.sort == "other":
-            refuse(node, f"'{node.name}' is a pointer to a function: call functions by their name, or give a lambda")
+            self.bindings[node.key] = self.function_named(node, initial, self.changed(node))
+            return
         if initial is None:
             refuse(node, f"'{node.name}' points nowhere: give it its vector where it is declared")
         pointer = self.pointer(initial)
@@ -179,6 +181,21 @@ class Declarations(Structs):
         row = self.writing.local(f"{name}_row", "span")
         self.emit(f"{row} = {span}")
         return row
+
+    def function_named(self, node: Node, initial: Node | None, changed: bool) -> FunctionName:
+        """The function that a pointer has for good."""
+        name = initial.naked if initial is not None else None
+        if name is not None and name.kind == "UNARY_OPERATOR" and name.operator == "&":
+            name = name.parts[0].naked
+        if name is not None and name.kind == "DECL_REF_EXPR" and name.referenced is not None and not changed:
+            bound = self.bindings.get(name.referenced.key)
+            if isinstance(bound, FunctionName):
+                return bound
+            if name.referenced.kind in ("FUNCTION_DECL", "CXX_METHOD"):
+                return FunctionName(name.referenced)
+        refuse(
+            node, f"'{node.name}' is a pointer to a function that may be another: call functions by their name, or give a lambda"
+        )
 
     def array_variable(self, node: Node, initial: Node | None) -> None:
         type = node.type

@@ -61,6 +61,32 @@ def test_a_loop_whose_end_is_changed_by_another_name_has_the_rounds_of_cpp(body)
     compare(body, _values(0))
 
 
+NAMED = """int twice(int x) { return 2 * x; } template <class T> T thrice(T x) { return 3 * x; }
+int apply(int (*f)(int), int x) { return f(x) + 1; }
+template <class F> int branch(F f, int x) { if (x > 3) return f(x); return f(x) - 1; }
+void add(int *p, int n) { *p += n; }
+"""
+POINTERS = (  # to functions, always the same ones
+    "const auto f = thrice<int>; int32_ts[0] = f(4); int (*g)(int) = &twice; int32_ts[1] = g(g(4));",
+    "int32_ts[0] = apply(twice, 3) + apply(thrice<int>, 3); int32_ts[1] = branch(twice, 3) + branch(thrice<int>, 5);",
+    "auto g = add; g(&int32_ts[1], 3); for (int i = 0; i < 3; ++i) g(&int32_ts[i], i);",
+)
+
+
+@compiled
+@pytest.mark.parametrize("body", POINTERS)
+def test_pointers_to_one_function_are_its_name(body):
+    compare(body, _values(0), NAMED)
+
+
+@compiled
+def test_bits_of_a_word_are_counted_as_cpp_counts_them():
+    compare(
+        "uint32_ts[0] = __builtin_popcount(uint32_ts[1]) * 100 + __builtin_clz(uint32_ts[3] | 1) + __builtin_ctz(int32_ts[1] | 64);",
+        _values(1),
+    )
+
+
 POINTED = """#include <utility>
 struct It { int *p; void step(int n) { p += n; } };
 struct Pair { int *keys; float *values; void increment(int n) { keys += n; values += n; }

@@ -58,7 +58,8 @@ FUNCTIONS = {
     "int f(int k) { return k ? f(k - 1) : 0; }": "recursion",
     "int f(int k);": "has no body",
     "struct B { virtual int g() { return 1; } }; int f(int k) { B b; return b.g(); }": "virtual",
-    "int g(int k) { return k; } int f(int k) { int (*h)(int) = g; return h(k); }": "pointer to a function",
+    "int g(int k) { return k; } int f(int k) { int (*h)(int) = g; if (k) h = f; return h(k); }": "pointer to a function that may be another",
+    "int g(int k) { return k; } int h(int (*p)(int), int k) { if (k) p = g; return p(k); } int f(int k) { return h(g, k); }": "may be another",
 }
 
 
