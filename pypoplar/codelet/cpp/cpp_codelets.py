@@ -186,6 +186,8 @@ def _source(one: CppClass, refusals: list[Refused] | None = None) -> CodeletSour
 def _check_compute(compute: Node, kind: Kind) -> None:
     """Refuse a compute of another form than its kind of vertex has."""
     parameters = [child for child in compute.children if child.kind == "PARM_DECL"]
+    if compute.cursor.is_virtual_method():
+        raise Refused(compute, "a virtual compute: device code has no tables of functions; leave virtual out")
     if kind == "multi" and (len(parameters) != 1 or parameters[0].type.sort != "number"):
         raise Refused(compute, "compute of a MultiVertex takes the number of the worker: write bool compute(unsigned worker)")
     if kind != "multi" and parameters:

@@ -29,13 +29,23 @@ _TARGET = (
     "-fno-access-control",
     "-Wno-everything",
     "-Wundef",
+    "-Wreturn-type",
 )
 _DEFINES = ("-D__IPU__=1", "-D__POPC__=1", "-D__IPU_ARCH_VERSION__=21", "-DPYPOPLAR=1")
 _VALUED = ("-D", "-U", "-I", "-include", "-isystem")
-_PASSED = ("-D", "-U", "-I", "-std=", "-isystem", "-include")
+_PASSED = ("-D", "-U", "-I", "-std=", "-isystem", "-include", "-f")
 _PRIVATE = re.compile(r"\b(?:CSR|TMEM|TEXCH)_\w+")  # numbers of the machine; our headers have the names of some, and no values
-_IGNORED = ("-O", "-g", "-W", "-f", "-target", "-m")  # they change nothing here
+_IGNORED = ("-O", "-g", "-W", "-target", "-m")  # they change nothing here
 _STANDARDS = ("c++11", "c++14", "c++17", "c++20", "c++23", "c++1y", "c++1z", "c++2a", "c++2b")
+_INSTEAD = {
+    **dict.fromkeys(
+        ("vector", "string", "map", "unordered_map", "set", "list", "deque", "memory"), "declare an array, float work[16]"
+    ),
+    **dict.fromkeys(("iostream", "sstream", "fstream", "ostream", "iomanip"), 'write printf("%f\\n", x) of <print.h>'),
+    **dict.fromkeys(("thread", "mutex", "atomic"), "write a MultiVertex, whose bool compute(unsigned worker) runs on all workers"),
+}
+_NO_RETURN = "non-void function does not return a value"  # what it gives is undefined
+_NOT_THERE = re.compile(rf"^'({'|'.join(_INSTEAD)})' file not found$")
 _KNOWN = ("-D", "-U", "-I", "-std=c++17", "-O3", "-g", "-include", "-isystem")
 
 
@@ -110,7 +120,7 @@ def parse(file: CppFile, addition: str = "") -> TranslationUnit:
     assembler = _with_registers(unit.diagnostics, texts)
     if assembler:  # inline assembler is refused where a codelet comes to it, and else does not matter
         unit = clang().index.parse(file.name, arguments, unsaved_files=list({**texts, **assembler}.items()))
-    errors = [one for one in unit.diagnostics if one.severity >= 3 or _PRIVATE.search(one.spelling)]
+    errors = [one for one in unit.diagnostics if one.severity >= 3 or one.spelling == _NO_RETURN or _PRIVATE.search(one.spelling)]
     if errors:
         searched = [directory, *_directories(flags)]
         count = file.text.count("\n") + 1 if addition else math.inf
@@ -146,7 +156,10 @@ def _shown(diagnostic: Any, file: CppFile, searched: list[str], count: float) ->
     place = diagnostic.location
     name = place.file.name if place.file is not None else file.name
     text = str(diagnostic.spelling)
-    if text.endswith("file not found"):
+    absent = _NOT_THERE.search(text)
+    if absent:
+        text += f": the device has no {absent[1]}: {_INSTEAD[absent[1]]}"
+    elif text.endswith("file not found"):
         text += f": there are pypoplar's own headers, and of others those in {', '.join(searched)}; give the directory by -Idir"
     lines = file.text.splitlines() if name == file.name else _lines(name)
     line = lines[place.line - 1].expandtabs(1) if 0 < place.line <= len(lines) else ""
