@@ -9,7 +9,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import opens
 from pypoplar.popops.reduction.reduce_cycles import ReduceKind, pieces_cycles, vertex_worker_cycles
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Results, Spread, plan_stages, sync_cycles
-from pypoplar.popops.reduction.tile_holdings import Holdings
+from pypoplar.popops.reduction.tile_holdings import TileHoldings
 from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, worker_pieces
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
@@ -47,7 +47,9 @@ class LocalPlan:
         return self.cycles + (self.after.cycles if self.after else 0)
 
 
-def plan_local(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
+def plan_local(
+    target: Target, operation: str, holdings: TileHoldings, places: int, types: ReduceTypes, results: Results
+) -> LocalPlan:
     """The cheapest of these ways, with what follows each. An output has so many `places` in all."""
     plans = []
     most = int(holdings.places.max())
@@ -61,7 +63,7 @@ def plan_local(target: Target, operation: str, holdings: Holdings, places: int, 
     return min(plans, key=lambda plan: plan.all_cycles)
 
 
-def _outputs_of_tile(holdings: Holdings) -> int:
+def _outputs_of_tile(holdings: TileHoldings) -> int:
     """The most outputs of a tile, those side by side as one."""
     return _most(holdings.tile, holdings.outputs // holdings.inner * holdings.rows.count)
 
@@ -71,7 +73,9 @@ def _most(tile: Int64s, numbers: Int64s) -> int:
     return int(np.add.reduceat(numbers, np.flatnonzero(opens(tile))).max())
 
 
-def _untouched(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
+def _untouched(
+    target: Target, operation: str, holdings: TileHoldings, places: int, types: ReduceTypes, results: Results
+) -> LocalPlan:
     """Everything is taken to other tiles as it is."""
     adjacent, width = int(holdings.places.max()), int(holdings.outputs.max())
     spread = Spread(places, int(holdings.end.max()), adjacent, width, holdings.rows.type)
@@ -79,7 +83,7 @@ def _untouched(target: Target, operation: str, holdings: Holdings, places: int, 
     return LocalPlan(False, np.zeros(len(holdings), bool), None, spread.type, 0, after)
 
 
-def _whole(target: Target, operation: str, holdings: Holdings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
+def _whole(target: Target, operation: str, holdings: TileHoldings, places: int, types: ReduceTypes, results: Results) -> LocalPlan:
     complete = _complete(holdings, places, results.type)
     open_ = holdings.of(np.flatnonzero(~complete))
     alone = bool(opens(open_.tile).all())
@@ -103,7 +107,7 @@ def _whole_cycles(target: Target, kind: ReduceKind, outputs: int, inner: int, pl
     return vertex_worker_cycles(kind, share, inner, ceiling(places, rows), rows)
 
 
-def _complete(holdings: Holdings, places: int, result: ElementType) -> Bools:
+def _complete(holdings: TileHoldings, places: int, result: ElementType) -> Bools:
     """Which holdings have all of their outputs; where results are smaller than a word, only one of a tile."""
     complete: Bools = holdings.places == places
     if result.size < WORD:
@@ -111,7 +115,7 @@ def _complete(holdings: Holdings, places: int, result: ElementType) -> Bools:
     return complete
 
 
-def _split(target: Target, operation: str, holdings: Holdings, types: ReduceTypes, results: Results) -> LocalPlan:
+def _split(target: Target, operation: str, holdings: TileHoldings, types: ReduceTypes, results: Results) -> LocalPlan:
     pieces = worker_pieces(target, holdings)
     kind = ReduceKind(operation, pieces.rows.type, types.wide)
     cycles = np.empty(len(pieces.tile), np.int64)

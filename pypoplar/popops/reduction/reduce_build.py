@@ -20,7 +20,7 @@ from pypoplar.popops.reduction.local_plan import LocalPlan, ReduceTypes
 from pypoplar.popops.reduction.partial_matrix import PartialMatrix, matrices_of
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
-from pypoplar.popops.reduction.tile_holdings import Holdings
+from pypoplar.popops.reduction.tile_holdings import TileHoldings
 from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
@@ -62,7 +62,7 @@ class ReduceBuilder:
 
     # -- on the tiles that hold what is reduced ---------------------------------------------------------------------------------
 
-    def local(self, holdings: Holdings, plan: LocalPlan) -> list[PartialMatrix]:
+    def local(self, holdings: TileHoldings, plan: LocalPlan) -> list[PartialMatrix]:
         """Reduce what each tile holds; what is left to be reduced."""
         cs = self.sets.at(0, "ReduceOnTile")
         if plan.pieces is not None:

@@ -31,7 +31,7 @@ from pypoplar.popops.reduction.reduce_params import (
     params_of,
 )
 from pypoplar.popops.reduction.reduce_plan import Results
-from pypoplar.popops.reduction.tile_holdings import Holdings, holdings_of
+from pypoplar.popops.reduction.tile_holdings import TileHoldings, holdings_of
 from pypoplar.poputil.arguments import (
     check_codelet,
     check_compute_set,
@@ -340,7 +340,7 @@ class ReduceCall:
     types: ReduceTypes
     prog: Work
     debug: str
-    holdings: Holdings | None  # of what has elements
+    holdings: TileHoldings | None  # of what has elements
 
     @staticmethod
     def read(  # noqa: PLR0913 (what calls have)
@@ -388,7 +388,7 @@ class ReduceCall:
         types: ReduceTypes,
         prog: Work,
         debug: str,
-        holdings: Holdings | None = None,
+        holdings: TileHoldings | None = None,
     ) -> ReduceCall:
         """A call whose arguments are right; what it reduces has tiles. `holdings` are theirs if they are known."""
         if holdings is None:

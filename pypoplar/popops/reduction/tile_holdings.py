@@ -19,7 +19,7 @@ SHORT_PIECE = 8  # elements on average, below which it is looked for an order in
 
 
 @frozen(eq=False)
-class Holdings:
+class TileHoldings:
     """What tiles hold: entry i is what ``tile[i]`` has of `outputs[i]` outputs from `output[i]` on, `places[i]` elements of each.
 
     Its rows have shape [a, r, inner[i]], r being the row's own. Entries are in the order of tiles, and of outputs on a tile.
@@ -40,16 +40,16 @@ class Holdings:
         """Behind the last output of each."""
         return self.output + self.outputs
 
-    def of(self, entries: Int64s) -> Holdings:
+    def of(self, entries: Int64s) -> TileHoldings:
         """Some of them."""
         columns = (self.tile, self.output, self.outputs, self.inner, self.places)
-        return Holdings(self.rows.of(entries), *(column[entries] for column in columns))
+        return TileHoldings(self.rows.of(entries), *(column[entries] for column in columns))
 
-    def and_those_of(self, other: Holdings) -> Holdings:
+    def and_those_of(self, other: TileHoldings) -> TileHoldings:
         """Both."""
         names = ("tile", "output", "outputs", "inner", "places")
         columns = (np.append(getattr(self, name), getattr(other, name)) for name in names)
-        return Holdings(self.rows.and_those_of(other.rows), *columns)
+        return TileHoldings(self.rows.and_those_of(other.rows), *columns)
 
 
 @frozen(eq=False)
@@ -71,7 +71,7 @@ class HeldPieces:
         return HeldPieces(*(getattr(self, column.name)[which] for column in fields(HeldPieces)))
 
 
-def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> Holdings:
+def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> TileHoldings:
     """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
     tensor, dims = _in_long_pieces(graph, tensor, dims)
     pieces = _pieces(graph, tensor, dims)
@@ -163,7 +163,7 @@ def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int],
     return (sizes, steps) if sizes else ([1], [0])
 
 
-def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Holdings:
+def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> TileHoldings:
     """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap. `held` has all pieces."""
     order = np.lexsort((blocks.output, blocks.tile))
     span = int(blocks.end.max()) + 1
@@ -184,14 +184,14 @@ def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Holdings
     places = np.add.reduceat(blocks.places[whole], first[:-1]) if len(whole) else blocks.places[whole]
     rows = HeldRows(held, first, low[whole], high[whole])
     outputs = blocks.end[even] - blocks.output[even]
-    holdings = Holdings(rows, blocks.tile[even], blocks.output[even], outputs, blocks.width[even], places)
+    holdings = TileHoldings(rows, blocks.tile[even], blocks.output[even], outputs, blocks.width[even], places)
     if not differs.any():
         return holdings
     uneven = differs[cluster]
     return holdings.and_those_of(_cut_to_fit(held, pieces, blocks, member[uneven], cluster[uneven]))
 
 
-def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: Int64s, cluster: Int64s) -> Holdings:
+def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: Int64s, cluster: Int64s) -> TileHoldings:
     """The holdings of clusters of blocks that overlap, with rows that are cut where the outputs of others begin or end."""
     count = blocks.last[block] - blocks.first[block]
     inside = pieces.chosen(ragged(blocks.first[block], count))
@@ -208,4 +208,4 @@ def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: In
     head = np.flatnonzero(opens(part))
     rows = HeldRows(held, np.append(head, len(part)), begin, begin + size * inside.places[piece])
     places = np.add.reduceat(inside.places[piece], head)
-    return Holdings(rows, inside.tile[piece[head]], bounds[part[head]] % span, size[head], size[head], places)
+    return TileHoldings(rows, inside.tile[piece[head]], bounds[part[head]] % span, size[head], size[head], places)

@@ -12,7 +12,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import group_positions, offsets, opens, ragged
 from pypoplar.popops.reduction.held_rows import HeldRows
-from pypoplar.popops.reduction.tile_holdings import Holdings
+from pypoplar.popops.reduction.tile_holdings import TileHoldings
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
@@ -88,7 +88,7 @@ class PiecesOfResults:
     width: Int64s
 
 
-def worker_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
+def worker_pieces(target: Target, holdings: TileHoldings) -> WorkerPieces:
     """The vertices of all tiles that split what these hold among their workers."""
     heads = opens(holdings.tile)
     group = np.cumsum(heads) - 1
@@ -99,7 +99,7 @@ def worker_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
     return in_parts if whole.all() else in_parts.in_order_of_tiles(_in_pieces(target, holdings.of(np.flatnonzero(~whole))))
 
 
-def _in_parts(target: Target, holdings: Holdings) -> WorkerPieces:
+def _in_parts(target: Target, holdings: TileHoldings) -> WorkerPieces:
     share = -(-holdings.places // target.getNumWorkerContexts())
     parts = -(-holdings.places // share)
     first_outputs = np.repeat(holdings.output, parts)
@@ -108,7 +108,7 @@ def _in_parts(target: Target, holdings: Holdings) -> WorkerPieces:
     )  # fmt: skip
 
 
-def _in_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
+def _in_pieces(target: Target, holdings: TileHoldings) -> WorkerPieces:
     """Of each tile a vertex with pieces of one output each, as many for every worker, which are as long together as any other's."""
     rows = holdings.rows
     owner = np.repeat(np.arange(len(holdings)), rows.count)
@@ -121,7 +121,7 @@ def _in_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
     tile = np.repeat(holdings.tile[owner], times)
     head = np.flatnonzero(opens(tile))
     held = HeldRows(rows.vector, np.append(head, len(tile)), begin, begin + places)
-    cuts: list[_Cuts] = []
+    cuts: list[_EvenCuts] = []
     vertices: list[Int64s] = []
     for of_kind in held.alike():
         low, high = held.first[of_kind[0]], held.first[of_kind[0] + 1]
@@ -142,7 +142,7 @@ def _in_pieces(target: Target, holdings: Holdings) -> WorkerPieces:
 
 
 @frozen(eq=False)
-class _Cuts:
+class _EvenCuts:
     """How so many workers share rows: the pieces of all in turn, by a row's number and the piece's bounds in it."""
 
     workers: int
@@ -152,7 +152,7 @@ class _Cuts:
 
 
 @lru_cache(1 << 12)
-def _even_cuts(sizes: tuple[int, ...], contexts: int) -> _Cuts:
+def _even_cuts(sizes: tuple[int, ...], contexts: int) -> _EvenCuts:
     """How the workers share rows of these sizes."""
     ends = list(accumulate(sizes))
     workers = min(contexts, ends[-1])
@@ -165,7 +165,7 @@ def _even_cuts(sizes: tuple[int, ...], contexts: int) -> _Cuts:
             number = bisect_right(ends, low)
             begin = ends[number] - sizes[number]
             pieces.append((number, low - begin, high - begin))
-    return _Cuts(workers, *np.array(pieces, np.int64).T)
+    return _EvenCuts(workers, *np.array(pieces, np.int64).T)
 
 
 def _more(bounds: list[int], pieces: int) -> list[int]:
