@@ -3,6 +3,10 @@
 import sys
 
 from pypoplar.keras.tensorflow_names import install
-from pypoplar.poptorch.script_runner import main
+from pypoplar.poptorch.script_runner import ScriptNames, main
 
-main(sys.argv[1:], install)
+MEANING = (
+    "IPU TensorFlow and Keras as it is, on the simulated IPU: what it imports as tensorflow.python.ipu is pypoplar.keras.ipu, and\n"
+    "where TensorFlow is not installed Keras stands in for what it takes of it."
+)
+main(sys.argv[1:], ScriptNames("python -m pypoplar.keras", MEANING, install))

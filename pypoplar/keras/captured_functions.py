@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -14,10 +13,11 @@ import torch.utils._pytree as pytree
 from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras.src.backend.torch import core as keras_core
 from keras.src.backend.torch import nn as keras_nn
+from keras.src.layers.convolutional.base_conv import BaseConv
 from keras.src.losses import loss as keras_loss
-from torch.overrides import TorchFunctionMode
 
 from pypoplar.errors import MissingFeature
+from pypoplar.keras.left_out_operations import LeftOutOperations
 
 
 def _moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -50,43 +50,35 @@ def _reduce(values: torch.Tensor, sample_weight: Any = None, reduction: Any = "s
     """Keras' function of this name; how many values there are is a number, which Keras computes from a tensor of the shape."""
     if reduction not in ("sum_over_batch_size", "mean") or values.dim() == 0 or not values.numel():
         return _reduced(values, sample_weight, reduction)
+    if values.dtype is torch.float32:
+        return torch.mean(values)
     count = values.numel()
     return torch.sum(values) / (float(np.float16(count)) if values.dtype is torch.float16 else count)
 
 
-class _WithoutConversions(TorchFunctionMode):
-    """Leaves out what changes no values, and takes long to capture.
-
-    Those are conversions of tensors to what they are already, of which Keras has two before each operation, and Keras' orders of
-    elements in memory: on the device they are its own.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.Tensor.to and _changes_nothing(*args, **(kwargs or {})):
-            return args[0]
-        if func is torch.Tensor.contiguous and sys._getframe(1).f_globals.get("__name__") == keras_nn.__name__:
-            return args[0]
-        return func(*args, **(kwargs or {}))
+_with_bias = BaseConv.call
 
 
-def _changes_nothing(tensor: torch.Tensor, *asked: Any, **named: Any) -> bool:
-    for one in (*asked, *named.values()):
-        if isinstance(one, torch.dtype):
-            changes = one is not tensor.dtype
-        elif isinstance(one, str | torch.device):
-            changes = torch.device(one).type != tensor.device.type
-        else:
-            changes = one is not None
-        if changes:
-            return False
-    return True
+def _convolved(mode: LeftOutOperations) -> Callable[..., Any]:
+    """Keras' forward pass of a convolution, which has its bias in it."""
+
+    def call(layer: Any, inputs: Any) -> Any:
+        alone = type(layer).convolution_op is BaseConv.convolution_op and inputs.dtype is torch.float32
+        if not alone or not layer.use_bias or layer.bias.dtype != "float32":
+            return _with_bias(layer, inputs)
+        mode.bias = keras_core.convert_to_tensor(layer.bias)
+        outputs = layer.convolution_op(inputs, layer.kernel)
+        return outputs if layer.activation is None else layer.activation(outputs)
+
+    return call
 
 
 @contextlib.contextmanager
 def captured_functions(stable: bool) -> Iterator[None]:
     """Within it branches are chosen element by element, and norms are `stable` if that is asked for."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_WithoutConversions())
+        mode = stack.enter_context(LeftOutOperations())
+        stack.enter_context(mock.patch.object(BaseConv, "call", _convolved(mode)))
         stack.enter_context(mock.patch.object(keras_loss, "reduce_values", _reduce))
         stack.enter_context(mock.patch.object(keras_core, "cond", _cond))
         if stable:

@@ -99,7 +99,7 @@ class CapturedStep(torch.nn.Module):
         flat, self.found["outputs"] = pytree.tree_flatten(predictions)
         if loss is None:
             return tuple(flat)
-        loss = loss.reshape(())
+        loss = loss.reshape(()) if loss.dim() else loss
         if training and self.capture.loss_weight != 1:
             return (loss, *flat, identity_loss(loss * self.capture.loss_weight, "none"))
         return (identity_loss(loss, "none") if training else loss, *flat)

@@ -2,6 +2,8 @@
 
 import sys
 
-from pypoplar.poptorch.script_runner import main
+from pypoplar.poptorch.poptorch_name import install
+from pypoplar.poptorch.script_runner import ScriptNames, main
 
-main(sys.argv[1:])
+MEANING = "PopART as it is, on the simulated IPU: what it imports as popart is pypoplar.popart."
+main(sys.argv[1:], ScriptNames("python -m pypoplar.popart", MEANING, install))

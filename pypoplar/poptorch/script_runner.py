@@ -12,36 +12,55 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import NoReturn
 
+from attrs import frozen
+
 from pypoplar.poptorch.poptorch_name import install
 
-PROGRAM = "python -m pypoplar.poptorch"
-USAGE = f"""\
-usage: {PROGRAM} SCRIPT [ARGUMENTS]
-       {PROGRAM} -m MODULE [ARGUMENTS]
 
-Runs a program written for PopTorch as it is, on the simulated IPU: what it imports as poptorch is pypoplar.poptorch.
-"""
+@frozen
+class ScriptNames:
+    """What programs import of Graphcore's, how it is given to them, and the command that does so."""
+
+    command: str
+    meaning: str
+    give: Callable[[], None]
+
+    @property
+    def usage(self) -> str:
+        """What ``--help`` prints."""
+        return (
+            f"usage: {self.command} SCRIPT [ARGUMENTS]\n       {self.command} -m MODULE [ARGUMENTS]\n\n"
+            f"Runs a program written for {self.meaning}\n"
+        )
+
+
+POPTORCH = ScriptNames(
+    "python -m pypoplar.poptorch",
+    "PopTorch as it is, on the simulated IPU: what it imports as poptorch is pypoplar.poptorch.",
+    install,
+)
+USAGE = POPTORCH.usage
 USAGE_ERROR = 2  # the exit code of Python's own command line
 
 
-def main(arguments: Sequence[str], names: Callable[[], None] = install) -> None:
+def main(arguments: Sequence[str], names: ScriptNames = POPTORCH) -> None:
     """Run what the command line names as the main program, for which `names` are given, and end the process if that fails."""
     if arguments and arguments[0] in ("-h", "--help"):
-        print(USAGE, end="")
+        print(names.usage, end="")
         return
     if not arguments:
-        _give_up(USAGE.rstrip())
+        _give_up(names.usage.rstrip())
     first, *rest = arguments
     if first == "-m":
         if not rest:
-            _give_up(f"{PROGRAM}: -m takes the name of a module")
+            _give_up(f"{names.command}: -m takes the name of a module")
         _run(lambda: _run_module(rest[0], rest[1:]), names)
     elif first.startswith("-"):
-        _give_up(f"{PROGRAM}: no option is called {first!r}\n{USAGE.rstrip()}")
+        _give_up(f"{names.command}: no option is called {first!r}\n{names.usage.rstrip()}")
     elif not os.path.exists(first):
-        _give_up(f"{PROGRAM}: there is no script {first!r}")
+        _give_up(f"{names.command}: there is no script {first!r}")
     elif os.path.isdir(first) and not os.path.isfile(os.path.join(first, "__main__.py")):
-        _give_up(f"{PROGRAM}: the directory {first!r} has no __main__.py")
+        _give_up(f"{names.command}: the directory {first!r} has no __main__.py")
     else:
         _run(lambda: _run_script(first, rest), names)
 
@@ -82,9 +101,9 @@ def _search_first(directory: str | None) -> None:
         sys.path[:1] = [] if directory is None else [directory]
 
 
-def _run(program: Callable[[], None], names: Callable[[], None]) -> None:
+def _run(program: Callable[[], None], names: ScriptNames) -> None:
     """Call `program`. Python shows an error of its own from its first frame on, through the hook that the program may have set."""
-    names()
+    names.give()
     try:
         program()
     except SystemExit:
@@ -92,7 +111,7 @@ def _run(program: Callable[[], None], names: Callable[[], None]) -> None:
     except BaseException as error:
         trace = _of_program(error.__traceback__)
         if trace is None and isinstance(error, ImportError | OSError):
-            print(f"{PROGRAM}: {error}", file=sys.stderr)  # there is no such module, or no right to read the script
+            print(f"{names.command}: {error}", file=sys.stderr)  # there is no such module, or no right to read the script
             sys.exit(1)
         hook = sys.excepthook
         sys.excepthook = lambda kind, value, _: hook(kind, value.with_traceback(trace), trace)

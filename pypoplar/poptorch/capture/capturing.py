@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
 from torch.export import ExportedProgram, _trace
 from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
 from torch.export.graph_signature import InputKind as ExportedKind
+from torch.fx._lazy_graph_module import _use_lazy_graph_module
 from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
@@ -73,13 +74,14 @@ def capture(
 
     With a `strategy`, which places blocks, operations know their IPU.
     """
-    try:
-        with contextlib.nullcontext() if strategy is None else marked(strategy):
-            exported = _exported(module, args, kwargs, training)
-    except CaptureError as problem:
-        problem.rest = _rest(module, args, kwargs) if problem.problems else None
-        raise
-    return _joint(module, exported, training)
+    with _use_lazy_graph_module(True):  # graphs on the way become no Python
+        try:
+            with contextlib.nullcontext() if strategy is None else marked(strategy):
+                exported = _exported(module, args, kwargs, training)
+        except CaptureError as problem:
+            problem.rest = _rest(module, args, kwargs) if problem.problems else None
+            raise
+        return _joint(module, exported, training)
 
 
 def _rest(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> JointGraph | None:

@@ -8,6 +8,13 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram, exported_program
 
+UNUSED = frozenset(
+    (
+        torch.ops.aten._assert_tensor_metadata.default,  # holds, for these shapes and types
+        *(torch.ops.aten.permute.default, torch.ops.aten.matmul.default, torch.ops.aten.to.dtype),
+    )
+)
+
 
 def decomposed(exported: ExportedProgram) -> ExportedProgram:
     """What ``exported.run_decompositions({})`` gives.
@@ -15,6 +22,7 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
     That prepares each of some 900 composite operations to stay whole, which takes longer than all else of a small model's capture.
     Here it is told those that the program has.
     """
+    _leave_out_unused(exported)
     kept = {one: exported_program._special_op_to_preserve_cia for one in _operations(exported) if _is_composite(one)}
 
     def split(table: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -26,6 +34,13 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
         return exported.run_decompositions({})
     finally:
         exported_program._split_decomp_table_to_cia_and_python_decomp = before
+
+
+def _leave_out_unused(exported: ExportedProgram) -> None:
+    """Leave out what nothing takes, of operations that do nothing but give a value: each would be traced twice more."""
+    for node in reversed(exported.graph.nodes):
+        if node.op == "call_function" and not node.users and node.target in UNUSED:
+            exported.graph.erase_node(node)
 
 
 def _operations(exported: ExportedProgram) -> set[Any]:

@@ -7,12 +7,15 @@ import dis
 import os
 import re
 from collections.abc import Iterator
-from traceback import StackSummary
+from traceback import FrameSummary, StackSummary
 from types import ModuleType
+from unittest import mock
 
 import torch
 from torch import fx
+from torch._C._profiler import symbolize_tracebacks
 from torch.fx.proxy import TracerBase
+from torch.utils._traceback import CapturedTraceback
 
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.poptorch.capture.joint_graph import Origin
@@ -56,18 +59,22 @@ def _user_line(trace: str) -> Location | None:
 
 @contextlib.contextmanager
 def all_users_lines() -> Iterator[None]:
-    """While a module is exported, traces of its operations have all of the user's lines, not those of methods `forward` alone."""
-    original = TracerBase._filter_traceback_frames
+    """While a module is exported, traces of its operations have all of the user's lines, not those of methods `forward` alone.
 
-    def filtered(tracer: TracerBase, trace: StackSummary) -> StackSummary:
-        first = next((number for number, frame in enumerate(trace) if frame.name == "forward"), len(trace))
-        return StackSummary.from_list([frame for frame in trace[first:] if is_users(frame.filename)])
+    The text of other lines is not looked up, which PyTorch does for all of a trace.
+    """
 
-    TracerBase._filter_traceback_frames = filtered
-    try:
+    def users_lines(trace: CapturedTraceback) -> StackSummary:
+        frames = symbolize_tracebacks([trace.tb])[0][::-1] if trace.tb is not None else []
+        first = next((number for number, frame in enumerate(frames) if frame["name"] == "forward"), len(frames))
+        users = [FrameSummary(one["filename"], one["line"], one["name"]) for one in frames[first:] if is_users(one["filename"])]
+        return StackSummary.from_list(users)
+
+    with (
+        mock.patch.object(CapturedTraceback, "summary", users_lines),
+        mock.patch.object(TracerBase, "_filter_traceback_frames", lambda _, trace: trace),
+    ):
         yield
-    finally:
-        TracerBase._filter_traceback_frames = original
 
 
 def raised_by_user(problem: BaseException) -> bool:
