@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from keras.src.backend.torch.core import to_torch_dtype
 
-from pypoplar.errors import MissingFeature
 from pypoplar.keras import ipu
+from pypoplar.keras.ipu.missing_names import INSTEAD as ABSENT
+from pypoplar.keras.ipu.missing_names import MissingModule, MissingName, missing
 from pypoplar.keras.pipeline_stages import PipelineStage, PipelineStageAssignment
 from pypoplar.keras.tensorflow_data import Dataset
 
@@ -35,16 +36,13 @@ INSTEAD = {
 }
 
 
-class MissingName(MissingFeature, AttributeError):
-    """A name that the stand-in of ``tensorflow`` does not have."""
-
-
 class RealNames(MetaPathFinder, Loader):
     """Finds ``tensorflow.keras.X`` as the module ``keras.X`` itself, so that no class is there twice."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Where a module is that a script imports as a part of one of the names."""
         real = real_name(fullname)
+        _refuse_module(fullname)
         if real is None or importlib.util.find_spec(real) is None:
             return None
         return ModuleSpec(fullname, self, is_package=True)
@@ -58,6 +56,17 @@ class RealNames(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """The module has run already; it keeps its own spec."""
         module.__spec__ = self._spec
+
+
+def _refuse_module(name: str) -> None:
+    """Refuse modules that are known not to be there, such as ``tensorflow.compat.v1``, with what to use instead."""
+    package, _, rest = name.partition(".")
+    first = rest.partition(".")[0]
+    if package == "tensorflow" and first in INSTEAD and isinstance(sys.modules.get("tensorflow"), StandIn):
+        raise MissingModule(f"tf.{first}: {INSTEAD[first]}")
+    within = name.removeprefix("tensorflow.python.ipu.").partition(".")[0]
+    if name.startswith("tensorflow.python.ipu.") and within in ABSENT:
+        raise missing("ipu", within, ())
 
 
 def real_name(name: str) -> str | None:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import keras_rig as rig  # noqa: F401 (skips without Keras)
+import keras_rig as rig
 import pytest
+
+from pypoplar.errors import MissingFeature
 
 SCRIPT = """
 import argparse
@@ -64,22 +66,34 @@ INSTEAD = {
     "compat": "tf.compat: TensorFlow 1 is not there",
     "raw_ops": "tf.raw_ops is not in the stand-in of TensorFlow",
 }
+MODULES = {
+    "tensorflow.compat.v1": "tf.compat: TensorFlow 1 is not there",
+    "tensorflow.python.ipu.loops": "ipu.loops is not there",
+    "tensorflow.python.ipu.keras.optimizers": "ipu.keras is not there on the simulated IPU: layers and optimizers of Keras itself",
+}
 ASKING = """
+import importlib
 import tensorflow as tf
 for name in {names}:
     try:
         getattr(tf, name)
     except AttributeError as missing:
         print(missing)
+for name in {modules}:
+    try:
+        importlib.import_module(name)
+    except ImportError as missing:
+        print(missing)
 """
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="TensorFlow is there itself")
 def test_what_is_not_there_says_what_to_use_instead(tmp_path):
-    ran = run(tmp_path, ASKING.format(names=list(INSTEAD)))
+    ran = run(tmp_path, ASKING.format(names=list(INSTEAD), modules=list(MODULES)))
     said = ran.stdout.splitlines()
-    assert len(said) == len(INSTEAD), ran.stderr
-    assert [message for message, line in zip(INSTEAD.values(), said, strict=True) if not line.startswith(message)] == []
+    expected = [*INSTEAD.values(), *MODULES.values()]
+    assert len(said) == len(expected), ran.stderr
+    assert [message for message, line in zip(expected, said, strict=True) if not line.startswith(message)] == []
 
 
 def test_data_sets_have_their_elements_in_order():
@@ -92,3 +106,22 @@ def test_data_sets_have_their_elements_in_order():
     assert sorted(int(one) for one in numbers.shuffle(4, seed=1)) == list(range(7))
     assert [numbers.cardinality(), numbers.batch(3).cardinality(), numbers.repeat().cardinality()] == [7, 3, -1]
     assert [len(numbers.batch(3)), numbers.repeat().batch(2).num_batches] == [3, None]
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "message"),
+    [
+        (
+            "utils",
+            "create_ipu_config",
+            r"ipu.utils.create_ipu_config is not there.*: make an ipu.config.IPUConfig",
+        ),
+        ("utils", "reset_ipu_sed", r"did you mean 'reset_ipu_seed'"),
+        ("", "ipu_infeed_queue", r"ipu.ipu_infeed_queue is not there.*compile a Keras model in IPUStrategy"),
+        ("ops", "rnn_ops", r"ipu.ops.rnn_ops is not there.*keras.layers.LSTM"),
+    ],
+)
+def test_names_of_ipu_tensorflow_that_are_not_there_say_what_to_use_instead(place, name, message):
+    module = getattr(rig.ipu, place) if place else rig.ipu
+    with pytest.raises(MissingFeature, match=message):
+        getattr(module, name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import frozen
 
 from pypoplar.errors import PoplarTypeError
+from pypoplar.keras.ipu.missing_names import missing
 from pypoplar.tracebacks import public
 
 
@@ -43,3 +46,9 @@ def reset_ipu_seed(seed: int, device: str = "/device:IPU:0", cpu_device: str = "
 def device_seed() -> DeviceSeed:
     """The last one that was set."""
     return _seeds[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise missing("ipu.utils", name, ["reset_ipu_seed"])
