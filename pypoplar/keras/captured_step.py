@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 from unittest import mock
@@ -12,7 +12,7 @@ from unittest import mock
 import torch
 import torch.utils._pytree as pytree
 from attrs import field, frozen
-from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.common.masking import get_keras_mask
 from keras.src.layers.layer import Layer
 
 from pypoplar.errors import MissingFeature
@@ -21,6 +21,7 @@ from pypoplar.keras.device_randomness import device_draws
 from pypoplar.keras.keras_batches import unflattened
 from pypoplar.keras.pipeline_stages import start_stage
 from pypoplar.keras.refused_layers import refuse_layer
+from pypoplar.keras.step_scope import StepScope, UnlistedVariables
 from pypoplar.poptorch.operators import NameScope, identity_loss
 
 
@@ -44,16 +45,18 @@ class Capture:
 class CapturedStep(torch.nn.Module):
     """A step of a model for data of one structure, given as its tensors one after the other.
 
-    Training and tests give the loss and behind it the predictions, each as they are when flattened; predictions alone else.
+    Training and tests give the loss, behind it the predictions, each as they are when flattened, and the masks of those that have
+    one; predictions alone else.
     """
 
-    def __init__(self, model: Any, kind: StepKind, structure: Any, capture: Capture) -> None:
+    def __init__(self, model: Any, kind: StepKind, structure: Any, capture: Capture, further: Sequence[Any] = ()) -> None:
         super().__init__()
         self.capture = capture
         self.kind = kind
         self._step = (model, structure)  # in a tuple, so that the model's layers are no parts of this module
-        self.found: dict[str, Any] = {}  # the structure of the predictions, once the step is captured
-        self._trained, self._others = list(model.trainable_variables), list(model.non_trainable_variables)
+        self.found: dict[str, Any] = {}  # of the predictions, once the step is captured: their structure, and which have masks
+        self._trained, self._others = list(model.trainable_variables), [*model.non_trainable_variables, *further]
+        self._further = list(further)  # variables that no layer lists, such as the states of recurrent layers
         self._names: dict[int, str] = {}
         for variable in self._trained:
             self.register_parameter(self._name(variable), variable.value)
@@ -75,7 +78,7 @@ class CapturedStep(torch.nn.Module):
 
     def is_of(self, model: Any) -> bool:
         """Whether the model's variables are still these, trained and not."""
-        trained, others = model.trainable_variables, model.non_trainable_variables
+        trained, others = model.trainable_variables, [*model.non_trainable_variables, *self._further]
         return [*map(id, trained)] == [*map(id, self._trained)] and [*map(id, others)] == [*map(id, self._others)]
 
     def forward(self, *tensors: torch.Tensor) -> Any:
@@ -89,22 +92,28 @@ class CapturedStep(torch.nn.Module):
             captured_functions(self.capture.stable),
             device_draws(),
             named_layers(model, self.capture.stages),
-            StatelessScope(state_mapping=held, collect_losses=True) as scope,
+            StepScope(held) as scope,
         ):
             predictions = model(x, training=training) if model._call_has_training_arg else model(x)
             loss = None
             if kind is not StepKind.PREDICT:
                 loss = model._compute_loss(x=x, y=y, y_pred=predictions, sample_weight=sample_weight, training=training)
+        unlisted = scope.unlisted(model)
+        if unlisted:
+            raise UnlistedVariables(unlisted)
         self._keep(scope)
         flat, self.found["outputs"] = pytree.tree_flatten(predictions)
         if loss is None:
             return tuple(flat)
+        masks = [get_keras_mask(one) for one in flat]
+        self.found["masked"] = [place for place, mask in enumerate(masks) if mask is not None]
+        flat += [mask for mask in masks if mask is not None]  # which metrics take
         loss = loss.reshape(()) if loss.dim() else loss
         if training and self.capture.loss_weight != 1:
             return (loss, *flat, identity_loss(loss * self.capture.loss_weight, "none"))
         return (identity_loss(loss, "none") if training else loss, *flat)
 
-    def _keep(self, scope: StatelessScope) -> None:
+    def _keep(self, scope: StepScope) -> None:
         """Let the buffers have what the forward pass gave the variables; `MissingFeature` where it sets what is trained."""
         for variable in self._trained:
             if scope.get_current_value(variable) is not getattr(self, self._names[id(variable)]):
@@ -118,10 +127,10 @@ class CapturedStep(torch.nn.Module):
                 buffer.copy_(new)
 
 
-def step_of(model: Any, kind: StepKind, structure: Any, capture: Capture) -> CapturedStep:
+def step_of(model: Any, kind: StepKind, structure: Any, capture: Capture, further: Sequence[Any] = ()) -> CapturedStep:
     """A step of a model, of a class of the model's name, so that messages tell of that."""
     named: type[CapturedStep] = type(type(model).__name__, (CapturedStep,), {})
-    return named(model, kind, structure, capture)
+    return named(model, kind, structure, capture, further)
 
 
 @contextlib.contextmanager

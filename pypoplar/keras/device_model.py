@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import torch
 import torch.utils._pytree as pytree
 from attrs import define, field
+from keras.src.backend.common.masking import set_keras_mask
 from keras.src.backend.torch.trainer import TorchTrainer
 
 from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, TensorShapeError
@@ -20,6 +23,7 @@ from pypoplar.keras.keras_batches import StepBatch, joined_batches
 from pypoplar.keras.layer_settings import layer_settings
 from pypoplar.keras.pipeline_stages import assignments_of, stages_by_layer
 from pypoplar.keras.step_options import StepOptions
+from pypoplar.keras.step_scope import UnlistedVariables
 from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.models import inferenceModel, trainingModel
 from pypoplar.poptorch.user_log import say_once
@@ -44,7 +48,15 @@ class CompiledStep:
         losses = None if self.step.kind is StepKind.PREDICT else results.pop(0).reshape(-1)
         if self.step.capture.loss_weight != 1:
             results.pop()  # the loss with its weight
-        return losses, [pytree.tree_unflatten(list(parts), self.step.found["outputs"]) for parts in self._of_each(results)]
+        return losses, [self._predictions(list(parts)) for parts in self._of_each(results)]
+
+    def _predictions(self, parts: list[torch.Tensor]) -> Any:
+        """Those of a batch, with their masks, which metrics take."""
+        structure = self.step.found["outputs"]
+        flat, masks = parts[: structure.num_leaves], parts[structure.num_leaves :]
+        for place, mask in zip(self.step.found.get("masked", ()), masks, strict=True):
+            set_keras_mask(flat[place], mask)
+        return pytree.tree_unflatten(flat, structure)
 
     def _of_each(self, results: list[torch.Tensor]) -> Iterator[tuple[torch.Tensor, ...]]:
         if self.count == 1:
@@ -63,12 +75,15 @@ class DeviceModel:
     last: PoplarExecutor | None = None
     new_shapes: Counter[StepKind] = field(factory=Counter)  # in a row, of each kind
     seed: DeviceSeed = field(factory=device_seed)  # that compiled steps have
+    further: list[Any] = field(factory=list)  # variables that the model does not list
 
     # what Keras calls
 
     def train(self, data: list[Any]) -> dict[str, Any]:
         """A training step for each batch, or for so many as are accumulated."""
         with_metrics: dict[str, Any] = {}
+        if not self.model.trainable_variables:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)  # as Keras says it
         for batches in self._runs(data, StepKind.TRAIN):
             updates, rest = divmod(len(batches), self.options.accumulated * self.options.copies)
             if rest:
@@ -76,13 +91,13 @@ class DeviceModel:
                 batches = batches[: len(batches) - rest]
             if not batches:
                 continue
-            pair = self._pair()
-            compiled = self._compiled(StepKind.TRAIN, batches)
-            pair.give(compiled.executor)
-            if updates > 1 and pair.rate_changes:
+            compiled = self._ready(StepKind.TRAIN, batches)
+            pair = self.pair
+            if pair is not None and updates > 1 and pair.rate_changes:
                 say_once("the learning rate of a schedule is the same for all steps of an execution (steps_per_execution)")
             losses, predictions = self._run(compiled, batches)
-            pair.take(updates)
+            if pair is not None:
+                pair.take(updates)
             with_metrics = self._measured(batches, losses, predictions)
         return with_metrics or dict(self.model.get_metrics_result())
 
@@ -90,7 +105,7 @@ class DeviceModel:
         """Loss and metrics of each batch."""
         with_metrics: dict[str, Any] = {}
         for batches in self._runs(data, StepKind.TEST):
-            losses, predictions = self._run(self._compiled(StepKind.TEST, batches), batches)
+            losses, predictions = self._run(self._ready(StepKind.TEST, batches), batches)
             with_metrics = self._measured(batches, losses, predictions)
         return with_metrics
 
@@ -98,7 +113,7 @@ class DeviceModel:
         """The predictions for all batches, one after the other."""
         found: list[Any] = []
         for batches in self._runs(data, StepKind.PREDICT):
-            found += self._run(self._compiled(StepKind.PREDICT, batches), batches)[1]
+            found += self._run(self._ready(StepKind.PREDICT, batches), batches)[1]
         if len(found) == 1:
             return found[0]
         structure = pytree.tree_flatten(found[0])[1]
@@ -126,7 +141,7 @@ class DeviceModel:
     def copy_model(self) -> None:
         """Find how many replicas there are of the model, and let Keras give each of them its batches."""
         model, options = self.model, self.options
-        steps = model.steps_per_execution // options.copies
+        steps = self._steps() // options.copies
         stages = {one.pipeline_stage for one in assignments_of(model)} - {None}
         options.copies = options.replicas(len(stages))
         if model.compiled:
@@ -145,7 +160,7 @@ class DeviceModel:
                 f"{type(model).__name__}: run_eagerly=True runs Python step by step, and an IPU runs what is compiled: leave it out"
             )
         accumulated = self.options.accumulated
-        steps = model.steps_per_execution // self.options.copies if model.compiled else 1
+        steps = self._steps() // self.options.copies if model.compiled else 1
         if kind is StepKind.TRAIN and steps % accumulated:
             raise InvalidOption(
                 f"steps_per_execution is {steps}, and is to be a multiple of gradient_accumulation_steps_per_replica, {accumulated}"
@@ -189,10 +204,36 @@ class DeviceModel:
             f"{self.options.accumulated}{f', of {copies} replicas' if copies > 1 else ''}: they are dropped"
         )
 
-    def _pair(self) -> OptimizerPair:
-        """The optimiser's counterpart, made anew where Keras' optimiser or what is trained has changed."""
+    def _steps(self) -> int:
+        """Those of an execution, as the model has them; `InvalidOption` for what is no number of them."""
+        steps = self.model.steps_per_execution
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+            hint = ": an IPU runs what is compiled, so give their number" if steps == "auto" else ""
+            raise InvalidOption(f"steps_per_execution is a whole number from 1 on, got {steps!r}{hint}")
+        return int(steps)
+
+    def _ready(self, kind: StepKind, batches: list[StepBatch]) -> CompiledStep:
+        """A step that is compiled, with what the optimiser says now where it trains."""
+        while True:
+            pair = self._pair() if kind is StepKind.TRAIN else None
+            compiled = self._compiled(kind, batches)
+            if pair is not None:
+                pair.give(compiled.executor)
+            if compiled.executor.isCompiled():
+                return compiled
+            try:
+                compiled.executor.compile(*joined_batches(batches))
+            except UnlistedVariables as found:
+                self.further += found.variables
+                self.steps = {key: one for key, one in self.steps.items() if one is not compiled}
+
+    def _pair(self) -> OptimizerPair | None:
+        """The optimiser's counterpart, made anew where Keras' optimiser or what is trained has changed; None if nothing is."""
         model, pair = self.model, self.pair
         trained = list(model.trainable_variables)
+        if not trained:
+            self.pair = None
+            return None
         if pair is None or not pair.is_of(model.optimizer, trained):
             self.forget()
             self.pair = pair = OptimizerPair(model.optimizer, trained)
@@ -220,13 +261,14 @@ class DeviceModel:
     def _made(self, kind: StepKind, batches: list[StepBatch]) -> CompiledStep:
         stable = bool(self.options.config.norms.use_stable_statistics)
         stages = stages_by_layer(self.model) if self.options.pipelined else {}
-        weight = self.options.loss_weight if kind is StepKind.TRAIN else 1
-        step = step_of(self.model, kind, batches[0].structure, Capture(stable, weight, stages))
+        pair = self.pair if kind is StepKind.TRAIN else None
+        weight = 1 if pair is None else self.options.loss_weight
+        step = step_of(self.model, kind, batches[0].structure, Capture(stable, weight, stages), self.further)
         known = max((number for several in stages.values() for number in several), default=-1) + 1
-        options = self.options.of_step(kind, len(batches), known or None)
-        if kind is not StepKind.TRAIN:
+        options = self.options.of_step(StepKind.TEST if pair is None else kind, len(batches), known or None)
+        if pair is None:
             return CompiledStep(step, inferenceModel(step, options), len(batches))
-        return CompiledStep(step, trainingModel(step, options, self._pair().device), len(batches))
+        return CompiledStep(step, trainingModel(step, options, pair.device), len(batches))
 
     def _run(self, compiled: CompiledStep, batches: list[StepBatch]) -> tuple[torch.Tensor | None, list[Any]]:
         if self.seed != device_seed():

@@ -106,7 +106,7 @@ class OptimizerPair:
 
     def _fixed(self) -> Any:
         own = self.inner
-        constraints = [id(one.constraint) for one in self.variables]
+        constraints = [constraint_of(one) for one in self.variables]
         return self._flags(), own.global_clipnorm, own.loss_scale_factor, bool(own.weight_decay), constraints
 
     @property

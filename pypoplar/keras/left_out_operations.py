@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from keras.src.backend.common.masking import get_keras_mask
 from keras.src.backend.torch import nn as keras_nn
 from torch.overrides import TorchFunctionMode
 
@@ -72,7 +73,8 @@ class LeftOutOperations(TorchFunctionMode):
     def _permuted(self, tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
         order = tuple(order)
         before = self._made_by(tensor, PERMUTE)
-        if before is not None and tuple(before[1][place] for place in order) == tuple(range(len(order))):
+        undone = before is not None and tuple(before[1][place] for place in order) == tuple(range(len(order)))
+        if undone and get_keras_mask(before[0]) is None:  # a mask is not the result's
             return before[0]
         result = PERMUTE(tensor, order)
         if all(place >= 0 for place in order):
