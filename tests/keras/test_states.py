@@ -223,7 +223,7 @@ def test_a_scale_of_losses_grows_and_shrinks_as_in_keras(inner):
         for model in (device, host):
             model.train_on_batch(*data())
         states = [
-            (float(one.dynamic_scale.numpy()), int(one.step_counter.numpy()), int(one.iterations.numpy()))
+            (float(one.dynamic_scale.numpy()), int(one.step_counter.numpy()), int(one.inner_optimizer.iterations.numpy()))
             for one in (device.optimizer, host.optimizer)
         ]
         assert states[0] == states[1]
