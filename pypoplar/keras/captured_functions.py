@@ -13,6 +13,7 @@ import torch.utils._pytree as pytree
 from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras.src.backend.torch import core as keras_core
 from keras.src.backend.torch import nn as keras_nn
+from keras.src.backend.torch import numpy as keras_numpy
 from keras.src.layers.convolutional.base_conv import BaseConv
 from keras.src.losses import loss as keras_loss
 
@@ -73,6 +74,11 @@ def _convolved(mode: LeftOutOperations) -> Callable[..., Any]:
     return call
 
 
+def _size(x: Any) -> int:
+    """How many elements there are, a number: Keras' function of this name gives a tensor, whose value a graph does not know."""
+    return int(keras_core.convert_to_tensor(x).numel())
+
+
 @contextlib.contextmanager
 def captured_functions(stable: bool) -> Iterator[None]:
     """Within it branches are chosen element by element, and norms are `stable` if that is asked for."""
@@ -81,6 +87,7 @@ def captured_functions(stable: bool) -> Iterator[None]:
         stack.enter_context(mock.patch.object(BaseConv, "call", _convolved(mode)))
         stack.enter_context(mock.patch.object(keras_loss, "reduce_values", _reduce))
         stack.enter_context(mock.patch.object(keras_core, "cond", _cond))
+        stack.enter_context(mock.patch.object(keras_numpy, "size", _size))
         if stable:
             stack.enter_context(mock.patch.object(keras_nn, "moments", _moments))
         yield

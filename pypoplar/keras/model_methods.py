@@ -30,6 +30,8 @@ IGNORED = {  # further arguments that change nothing, and why
     "dtype": "gradients are summed as floats",
 }
 
+ARGUMENTS = ("gradient_accumulation_steps_per_replica", "gradient_accumulation_reduction_method", "device_mapping")
+
 
 def device_model(model: Any) -> DeviceModel | None:
     """What the IPU has of a model; None for one that runs on the host."""
@@ -111,7 +113,7 @@ def _anew(model: Any, found: DeviceModel) -> None:
 def _ignore(call: str, further: dict[str, Any]) -> None:
     for name in further:
         if name not in IGNORED:
-            raise InvalidOption(f"{call} has no argument {name!r}{nearest(name, IGNORED)}")
+            raise InvalidOption(f"{call} has no argument {name!r}{nearest(name, [*ARGUMENTS, *IGNORED])}")
         say_once(f"{call}: {name} changes nothing: {IGNORED[name]}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import keras_rig as rig
 import numpy as np
 import pytest
@@ -82,7 +84,9 @@ LOSSES = {
     "BinaryFocalCrossentropy": ({"from_logits": True}, "01"),
     "CategoricalCrossentropy": ({"from_logits": True, "label_smoothing": 0.1}, "one"),
     "CategoricalFocalCrossentropy": ({"from_logits": True}, "one"),
+    "CategoricalGeneralizedCrossEntropy": ({"q": 0.7}, "softmax"),
     "CategoricalHinge": ({}, "one"),
+    "Circle": ({}, "number"),
     "CosineSimilarity": ({}, "real"),
     "Dice": ({}, "01"),
     "Hinge": ({}, "01"),
@@ -106,12 +110,27 @@ TARGETS = {
 }
 
 
+def test_every_loss_is_in_the_list():
+    classes = inspect.getmembers(keras.losses, inspect.isclass)
+    assert [name for name, _ in classes if name not in (*LOSSES, "CTC", "Loss")] == []
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_of_sequences_is_that_of_keras():
+    device, host = rig.twins(lambda: keras.Sequential([keras.Input((6, 4)), layers.Dense(5)]), loss=keras.losses.CTC())
+    x, y = rig.drawn(4, 6, 4), np.array([[1, 2, 0], [3, 1, 2], [1, 0, 0], [4, 4, 0]], np.int32)
+    losses = [model.train_on_batch(x, y) for model in (device, host)]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+    rig.assert_near(device, host)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LOSSES if hasattr(keras.losses, name)])
 def test_losses_and_their_gradients_are_those_of_keras(name):
     arguments, targets = LOSSES[name]
-    device, host = rig.twins(classifier, loss=getattr(keras.losses, name)(**arguments))
-    x, y = rig.drawn(6, 4), TARGETS[targets]()
+    make = classifier if targets != "softmax" else lambda: keras.Sequential([keras.Input((4,)), layers.Dense(3, "softmax")])
+    device, host = rig.twins(make, loss=getattr(keras.losses, name)(**arguments))
+    x, y = rig.drawn(6, 4), TARGETS["number" if targets == "softmax" else targets]()
     losses = [model.train_on_batch(x, y) for model in (device, host)]
     np.testing.assert_allclose(*losses, rtol=1e-6, atol=1e-7)
     rig.assert_near(device, host)
@@ -129,6 +148,7 @@ def test_random_layers_draw_from_the_devices_generator():
     losses = []
     for _ in range(2):
         rig.ipu.utils.reset_ipu_seed(11)
+        device.reset_metrics()
         losses.append([device.train_on_batch(x, y) for _ in range(3)])
     assert losses[0] == losses[1]
     assert len(set(losses[0])) == 3

@@ -101,6 +101,11 @@ def test_steps_that_accumulation_does_not_divide_are_refused():
         model.fit(*data(6), batch_size=4, verbose=0)
 
 
+def test_an_argument_that_is_not_there_has_the_nearest_name():
+    with pytest.raises(InvalidOption, match=r"no argument 'gradient_accumulation_steps'.*_steps_per_replica'"):
+        compiled().set_pipelining_options(gradient_accumulation_steps=4)
+
+
 def test_one_batch_of_several_accumulated_ones_is_refused():
     model = compiled(steps_per_execution=2)
     model.set_gradient_accumulation_options(2)
