@@ -54,7 +54,6 @@ NAMES = {
     "torch.nn.Module._forward_pre_hooks": "blocks begin with a hook",
     "torch.nn.Module._backward_hooks": "hooks of gradients are refused",
     "torch.nn.Module._backward_pre_hooks": "the same",
-    "torch.Tensor._base": "whether what a buffer is set to is a view, which changes with what it shows",
     "torch.Tensor._backward_hooks": "the same of parameters",
     "torch.Tensor._post_accumulate_grad_hooks": "the same",
     "torch.distributions.Distribution._validate_args": "distributions are not validated while a model is exported",

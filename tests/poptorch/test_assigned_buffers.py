@@ -50,6 +50,12 @@ def uses_what_was_there(layer, x):
     return old, old * layer.weight, layer.a
 
 
+def returns_views_of_what_was_there(layer, x):
+    flat, first = layer.a.reshape(-1), layer.a[0]
+    layer.a = layer.a * 0.5
+    return flat, first.detach(), layer.a.T, x * layer.weight
+
+
 def hands_on(layer, x):
     layer.a = layer.b
     layer.b = x * layer.weight
@@ -64,7 +70,9 @@ def changes_what_was_assigned(layer, x):
     return y
 
 
-@pytest.mark.parametrize("change", [moves, swaps, uses_what_was_there, hands_on, changes_what_was_assigned])
+@pytest.mark.parametrize(
+    "change", [moves, swaps, uses_what_was_there, returns_views_of_what_was_there, hands_on, changes_what_was_assigned]
+)
 def test_layers_find_what_their_last_call_set_their_buffers_to(change):
     torch.manual_seed(3)
     model = Outer(change)

@@ -170,3 +170,42 @@ def test_synthetic_data_change_nothing_of_the_callers():
     x = torch.ones(2, 3)
     poptorch.inferenceModel(Changing(returned), options)(x)
     assert torch.equal(x, torch.ones(2, 3))
+
+
+def after_a_loss(x):
+    loss = torch.nn.functional.l1_loss(x, x.relu(), reduction="sum")
+    x.add_(1)
+    return loss * 2
+
+
+def broadcast(x):
+    one, _ = torch.broadcast_tensors(x, x.relu())
+    one.mul_(2)
+    return x * 3
+
+
+def of_one_type(x):
+    x.type_as(torch.ones(1)).add_(1)
+    return x * 3
+
+
+def in_two_dimensions(x):
+    y = x * 3
+    wide = torch.atleast_2d(y)
+    y.add_(1)
+    wide.mul_(2)
+    return y, wide
+
+
+@pytest.mark.parametrize("change", [after_a_loss, broadcast, of_one_type, in_two_dimensions])
+def test_what_an_operation_gives_as_it_got_it_is_changed_with_it(change):
+    class Changing(torch.nn.Module):
+        def forward(self, x):
+            return change(x)
+
+    given = torch.randn(6)
+    host = given.clone()
+    wanted = change(host)
+    got = poptorch.inferenceModel(Changing())(given)
+    torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(given, host)

@@ -24,9 +24,16 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
         changed = [(layer, name, old, new) for layer, name, old, new in now if new is not None and new is not old]
         if not changed:
             return returned
-        olds = {id(old): old.clone() for _, _, old, _ in changed}  # what is returned of them, or another buffer is set to
-        news = [olds.get(id(new), new.detach().clone() if new._base is not None else new.detach()) for _, _, _, new in changed]
-        returned = pytree.tree_map(lambda leaf: olds.get(id(leaf), leaf), returned)
+        olds = {id(old): old.clone() for _, _, old, _ in changed}
+        memory = {old.untyped_storage()._cdata for _, _, old, _ in changed}
+
+        def as_it_was(value: Any) -> Any:
+            """What is returned of the buffers, or another one is set to: not what is copied into them now."""
+            shows = isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in memory
+            return olds.get(id(value), value.clone() if shows else value)
+
+        news = [as_it_was(new.detach()) for _, _, _, new in changed]
+        returned = pytree.tree_map(as_it_was, returned)
         for (layer, name, old, _), new in zip(changed, news, strict=True):
             old.copy_(new)
             buffers_of(layer)[name] = old

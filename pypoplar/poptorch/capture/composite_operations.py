@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch import fx
 from torch.export import ExportedProgram, exported_program
 
@@ -23,7 +24,10 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
     Here it is told those that the program has.
     """
     _leave_out_unused(exported)
-    kept = {one: exported_program._special_op_to_preserve_cia for one in _operations(exported) if _is_composite(one)}
+    nodes = _calls(exported)
+    showing = {node.target for node in nodes if _shows_an_operand(node)}
+    whole = [one for one in {node.target for node in nodes} - showing if _is_composite(one)]
+    kept = dict.fromkeys(whole, exported_program._special_op_to_preserve_cia)
 
     def split(table: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         return dict(kept), table
@@ -43,10 +47,20 @@ def _leave_out_unused(exported: ExportedProgram) -> None:
             exported.graph.erase_node(node)
 
 
-def _operations(exported: ExportedProgram) -> set[Any]:
+def _calls(exported: ExportedProgram) -> list[fx.Node]:
     """The operations of a program and of the graphs within it."""
     graphs = (module.graph for module in exported.graph_module.modules() if isinstance(module, fx.GraphModule))
-    return {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
+    return [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
+
+
+def _shows_an_operand(node: fx.Node) -> bool:
+    """Whether a result lies where an operand does."""
+    operands = {storage for operand in node.all_input_nodes for storage in _storages(operand.meta.get("val"))}
+    return not operands.isdisjoint(_storages(node.meta.get("val")))
+
+
+def _storages(value: Any) -> list[int]:
+    return [one.untyped_storage()._cdata for one in pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]
 
 
 def _is_composite(operation: Any) -> bool:
