@@ -226,6 +226,8 @@ class DeviceModel:
             except UnlistedVariables as found:
                 self.further += found.variables
                 self.steps = {key: one for key, one in self.steps.items() if one is not compiled}
+            else:
+                return compiled
 
     def _pair(self) -> OptimizerPair | None:
         """The optimiser's counterpart, made anew where Keras' optimiser or what is trained has changed; None if nothing is."""
