@@ -3,7 +3,6 @@
 # ruff: noqa: E501 - fields of a codelet in a line
 import functools
 import importlib.util
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,9 @@ import pytest
 
 pytest.importorskip("clang")
 
-from codelet_rig import module_from, run
 from cpp_programs import codelets
+from cpp_twins import check_twin
 
-from pypoplar.codelet.cpp.porting import _Module
 from pypoplar.codelet.registry import collect
 from pypoplar.popnn.ctc.logarithms import NEVER
 from pypoplar.poputil.codelet_modules import codelet_module
@@ -517,21 +515,7 @@ def test_a_codelet_of_ours_and_its_twin_compute_and_cost_the_same(key):
     found = getattr(codelet_module(f"{file}.py"), name)
     arguments = tuple(BY_SPELLING[type] for type in types)
     (ours,) = collect(found[arguments if len(arguments) > 1 else arguments[0]])
-    twin = _in_cpp()[_cpp_name(name, types)]
-    assert {(field.name, field.access, field.form, field.type) for field in twin.fields} == {
-        (field.name, field.access, field.form, field.type) for field in ours.fields
-    }
-    first, second = run(ours, **values), run(twin, **values)
-    assert first.fault is second.fault is None
-    for field in values:
-        np.testing.assert_equal(second[field], first[field])
-    assert first.slots == second.slots
-    module = _Module()
-    module.add([twin])
-    ported = run(module_from(module.text(["test.cpp"]))[re.sub(r"\W+", "_", twin.name).strip("_")], **values)
-    for field in values:
-        np.testing.assert_equal(ported[field], first[field])
-    assert ported.slots == first.slots
+    check_twin(ours, _in_cpp()[_cpp_name(name, types)], values)
 
 
 ONE = {"popops_fill", "popops_images", "popops_rearrange", "poptorch_integers", "poplin_convolution"}
