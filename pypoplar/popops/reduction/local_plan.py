@@ -121,7 +121,7 @@ def _split(target: Target, operation: str, holdings: TileHoldings, types: Reduce
     cycles = np.empty(len(pieces.tile), np.int64)
     for alike in pieces.alike:
         cycles[alike] = _piece_cycles(kind, pieces, int(alike[0]))
-    parts = pieces.results()
+    parts = pieces.results
     adjacent = int(np.where(pieces.outputs > 0, pieces.count, 1).max())
     after = _after(target, operation, _spread(parts.output, parts.width, adjacent, types.wide), types, results)
     none = np.zeros(len(holdings), bool)

@@ -98,7 +98,7 @@ class ReduceBuilder:
             values = {"inner": inner, "share": share} | ({"outputs": outputs} if outputs else {})
             out = views(partials, places[alike], places[alike + 1])
             self._add(cs, name, pieces.rows.matrices(alike), out, pieces.tile[alike], values)
-        results = pieces.results()
+        results = pieces.results
         return matrices_of(partials, results.place, results.output, results.width)
 
     def _add(

@@ -13,7 +13,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import group_positions, offsets, opens, ragged
 from pypoplar.popops.reduction.held_rows import HeldRows
 from pypoplar.popops.reduction.tile_holdings import TileHoldings
-from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.cycles import Count, ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
@@ -26,7 +26,7 @@ def output_share(target: Target, outputs: int, inner: int, result: ElementType) 
     return ceiling(ceiling(outputs, grain), target.getNumWorkerContexts()) * grain
 
 
-def place_share(target: Target, places: int) -> int:
+def place_share(target: Target, places: Count) -> Count:
     """Places of the outputs that a worker has."""
     return ceiling(places, target.getNumWorkerContexts())
 
@@ -62,6 +62,7 @@ class WorkerPieces:
         """Vertices that differ in nothing but where they are and what they read."""
         return self.rows.alike(self.inner, self.share, self.outputs)
 
+    @cached_property
     def results(self) -> PiecesOfResults:
         """The pieces of all vertices' results, one after the other."""
         width = np.repeat(self.width, self.count)
@@ -100,7 +101,7 @@ def worker_pieces(target: Target, holdings: TileHoldings) -> WorkerPieces:
 
 
 def _in_parts(target: Target, holdings: TileHoldings) -> WorkerPieces:
-    share = -(-holdings.places // target.getNumWorkerContexts())
+    share = place_share(target, holdings.places)
     parts = -(-holdings.places // share)
     first_outputs = np.repeat(holdings.output, parts)
     return WorkerPieces(

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 
+from pypoplar.poptorch.capture.written_operands import memory_of
+
 
 @contextlib.contextmanager
 def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
@@ -25,11 +27,11 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
         if not changed:
             return returned
         olds = {id(old): old.clone() for _, _, old, _ in changed}
-        memory = {old.untyped_storage()._cdata for _, _, old, _ in changed}
+        memory = {memory_of(old) for _, _, old, _ in changed}
 
         def as_it_was(value: Any) -> Any:
             """What is returned of the buffers, or another one is set to: not what is copied into them now."""
-            shows = isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in memory
+            shows = isinstance(value, torch.Tensor) and memory_of(value) in memory
             return olds.get(id(value), value.clone() if shows else value)
 
         news = [as_it_was(new.detach()) for _, _, _, new in changed]

@@ -9,6 +9,8 @@ import torch.utils._pytree as pytree
 from torch import fx
 from torch.export import ExportedProgram, exported_program
 
+from pypoplar.poptorch.capture.written_operands import memory_of
+
 UNUSED = frozenset(
     (
         torch.ops.aten._assert_tensor_metadata.default,  # holds, for these shapes and types
@@ -60,7 +62,7 @@ def _shows_an_operand(node: fx.Node) -> bool:
 
 
 def _storages(value: Any) -> list[int]:
-    return [one.untyped_storage()._cdata for one in pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]
+    return [memory_of(one) for one in pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]
 
 
 def _is_composite(operation: Any) -> bool:

@@ -22,8 +22,11 @@ TOLD = (
 def detached_changes(exported: ExportedProgram) -> list[Problem]:
     """What is written through a `detach` into memory of which a tensor with gradients is used later."""
     graph = exported.graph
+    if all(node.target is not DETACH for node in graph.nodes):
+        return []
     place = {node: number for number, node in enumerate(graph.nodes)}
-    owners, detached, trained = Owners(graph), _behind_detach(graph), _with_gradients(exported)
+    owners = Owners(graph)
+    detached, trained = _behind_detach(graph, owners), _with_gradients(exported)
     problems = []
     for node in graph.nodes:
         for operand in written_operands(node):
@@ -37,9 +40,8 @@ def detached_changes(exported: ExportedProgram) -> list[Problem]:
     return problems
 
 
-def _behind_detach(graph: fx.Graph) -> set[fx.Node]:
+def _behind_detach(graph: fx.Graph, owners: Owners) -> set[fx.Node]:
     """Detached tensors, and views of them."""
-    owners = Owners(graph)
     found: set[fx.Node] = set()
     for node in graph.nodes:
         first = node.args[0] if node.op == "call_function" and node.args else None

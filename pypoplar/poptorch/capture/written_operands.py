@@ -49,6 +49,11 @@ class Owners:
         return None if storage is None else self._by_storage.get(storage)
 
 
+def memory_of(tensor: torch.Tensor) -> int:
+    """What tells one tensor's memory from another's; views have that of what they show."""
+    return tensor.untyped_storage()._cdata
+
+
 def _storage(node: fx.Node) -> int | None:
     value = node.meta.get("val")
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+    return memory_of(value) if isinstance(value, torch.Tensor) else None
