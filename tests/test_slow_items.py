@@ -9,6 +9,7 @@ from slow_items import AT_ALL_TIMES, LIST, TESTS, dear, items_of_run, pytest_col
 def test_the_list_names_tests_that_there_are():
     names = LIST.read_text().splitlines()
     assert names == sorted(set(names))
+    assert not [name for name in names if name.startswith(AT_ALL_TIMES)]
     unknown, known = [], {}
     for name in names:
         file, _, item = name.partition("::")
