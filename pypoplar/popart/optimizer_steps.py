@@ -12,8 +12,8 @@ from pypoplar.poptorch.optim.variable_attributes import VariableAttributes
 from pypoplar.poptorch.update.adaptive_moments import FIRST, corrected_rate
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus, times
-from pypoplar.poptorch.update.gradient_descent import VELOCITY, has_velocity
-from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.gradient_descent import VELOCITY
+from pypoplar.poptorch.update.group_settings import GroupSettings, has_velocity
 from pypoplar.poptorch.update.optimizer import UpdateRule, add_rule
 from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.program import Sequence

@@ -103,7 +103,7 @@ def build(
                 kept_model.keep(path, found)
     with stages.stage("making an engine for"):
         compiled = CompiledModel(joint, device, settings, interface, found.executable)
-    states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations)
+    states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations, compiled.write_number)
     return Built(compiled, found, update, states, joint, names_for_anchors(joint, settings))
 
 

@@ -283,6 +283,7 @@ class PoplarExecutor:
             self._settle()
             for handle, number in self._built.states.update.numbers(optimizer).items():
                 self._built.compiled.write_number(handle, number)
+            self._built.states.leave_numbers(optimizer)
             self._built.states.attach(optimizer)
         self._optimizer = optimizer
 

@@ -160,6 +160,7 @@ class Optimizer:
             raise ApplicationRuntimeError(f"{type(self).__name__}.load_state_dict: the state is empty")
         if missing := [name for name in STATES if name not in state]:
             raise ApplicationRuntimeError(
+                "Only IPU optimizer states can be loaded onto the IPU. "
                 f"{type(self).__name__}.load_state_dict: the state has no {' and no '.join(missing)}; it takes what the state_dict "
                 "of a poptorch.optim optimiser gave"
             )

@@ -61,17 +61,17 @@ def _plain_rate(numbers: Numbers, sign: float, divisor: float) -> float:
     return sign * numbers["lr"] / (numbers["loss_scaling"] * divisor)
 
 
-def _undamped(numbers: Numbers) -> float:
+def undamped(numbers: Numbers) -> float:
     """Without momentum there is no dampening in PyTorch."""
     return 1 - numbers["dampening"] if numbers["momentum"] else 1.0
 
 
 def _combined_scale(numbers: Numbers, sign: float, divisor: float) -> float:
-    return sign * _undamped(numbers) * numbers["velocity_scaling"] / (numbers["loss_scaling"] * divisor)
+    return sign * undamped(numbers) * numbers["velocity_scaling"] / (numbers["loss_scaling"] * divisor)
 
 
 def _combined_decay(numbers: Numbers) -> float:
-    return _undamped(numbers) * numbers["velocity_scaling"] * numbers["weight_decay"]
+    return undamped(numbers) * numbers["velocity_scaling"] * numbers["weight_decay"]
 
 
 def _combined_rate(numbers: Numbers) -> float:
@@ -86,7 +86,7 @@ FORMULAS: Mapping[str, Callable[..., float]] = {
     "loss_gradient": _loss_gradient,
     "gradient_scale": _gradient_scale,
     "plain_rate": _plain_rate,
-    "undamped": _undamped,
+    "undamped": undamped,
     "combined_scale": _combined_scale,
     "combined_decay": _combined_decay,
     "combined_rate": _combined_rate,

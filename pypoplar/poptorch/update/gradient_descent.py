@@ -9,7 +9,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.expr import Const, Equal, Select
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus, times
-from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.group_settings import GroupSettings, has_velocity
 from pypoplar.poptorch.update.host_optimizer import TYPES
 from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.poptorch.update.settings import Settings
@@ -17,11 +17,6 @@ from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
 
 VELOCITY = "momentum_buffer"
-
-
-def has_velocity(settings: GroupSettings) -> bool:
-    """Whether there may be a momentum."""
-    return settings.numbers["momentum"] != 0 or "momentum" not in settings.constant
 
 
 def is_combined(settings: GroupSettings, accumulated: int) -> bool:

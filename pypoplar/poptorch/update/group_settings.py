@@ -99,6 +99,11 @@ class GroupSettings:
             )
 
 
+def has_velocity(settings: GroupSettings) -> bool:
+    """Whether there may be a momentum."""
+    return settings.numbers["momentum"] != 0 or "momentum" not in settings.constant
+
+
 def read_groups(optimizer: torch.optim.Optimizer) -> list[GroupSettings]:
     """The settings of all groups. `MissingFeature` for an optimiser that the device does not have."""
     kind = optimizer_kind(optimizer)

@@ -21,6 +21,7 @@ from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, LossScalingR
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
 from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
+from pypoplar.poptorch.update.popart_names import groups_from_names, numbers_by_name
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.types import FLOAT, HALF, ElementType
 
@@ -115,6 +116,19 @@ class HostOptimizer:
                 f"setOptimizer: the model was compiled for {len(self.compiled)} groups of parameters, and the optimiser has others "
                 f"({len(groups)}); make a new training model"
             )
+        return self._numbers_of(groups)
+
+    def numbers_from_names(self, optimizer: torch.optim.Optimizer, named: Mapping[str, Any]) -> dict[str, float]:
+        """What the host writes, by handle, for numbers that a `state_dict` has by PopART's names."""
+        trained = {name: self.groups[name] for name in self.groups if self.parameters[name].requires_grad}
+        return self._numbers_of(groups_from_names(named, self.given, read_groups(optimizer), trained))
+
+    def named_numbers(self) -> dict[str, torch.Tensor]:
+        """The numbers that the device has, by PopART's names."""
+        trained = {name: self.groups[name] for name in self.groups if self.parameters[name].requires_grad}
+        return numbers_by_name(self.given, trained)
+
+    def _numbers_of(self, groups: list[GroupSettings]) -> dict[str, float]:
         scaling = groups[0].numbers["loss_scaling"]
         if scaling > self.largest_scaling:
             raise InvalidOption(

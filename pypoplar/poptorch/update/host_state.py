@@ -16,6 +16,9 @@ from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR
 from pypoplar.poptorch.update.device_states import DeviceStates
 from pypoplar.poptorch.update.gradient_descent import VELOCITY
 from pypoplar.poptorch.update.host_optimizer import DeviceState, HostOptimizer
+from pypoplar.poptorch.update.popart_names import STEP as STEPS
+from pypoplar.poptorch.update.popart_names import state_name
+from pypoplar.poptorch.user_log import logger
 
 Array = npt.NDArray[Any]
 Values = dict[tuple[str, str], torch.Tensor]  # by the names of a state and of a parameter
@@ -38,9 +41,9 @@ class HostState:
     the device before the next call, as with weights. An object that comes without states leaves the device's as they are.
     """
 
-    def __init__(self, update: HostOptimizer, engine: Engine, steps: int) -> None:
-        """For an engine that is loaded; a call makes so many `steps`."""
-        self.update, self.engine, self.steps = update, engine, steps
+    def __init__(self, update: HostOptimizer, engine: Engine, steps: int, write_number: Callable[[str, float], None]) -> None:
+        """For an engine that is loaded; a call makes so many `steps`. Numbers get there by `write_number`."""
+        self.update, self.engine, self.steps, self.write_number = update, engine, steps, write_number
         self.optimizer: torch.optim.Optimizer | None = None
         self._states = DeviceStates()  # of the object
         self.settle: Callable[[], None] = _nothing  # called before the device is read
@@ -48,6 +51,7 @@ class HostState:
         self._hooks: list[Any] = []
         self._seen: Values | None = None  # what the object has of the device's; None while nobody has looked since the last call
         self._differs = False  # whether the device is to get what the object has, whatever was seen
+        self._numbers: dict[str, Any] | None = None  # by PopART's names, which a loaded state has and the device does not yet
         self._made: dict[str, float] | None = None  # steps of each parameter; None before the device has states
         self._made_before: dict[str, float] | None = None  # the same when the call began that runs, or the last one
 
@@ -110,6 +114,15 @@ class HostState:
         """The device is as it was when the call began. What the host had, it has still, or looks at anew."""
         self._made = self._made_before
 
+    def leave_numbers(self, optimizer: torch.optim.Optimizer) -> None:
+        """Forget the numbers of a state that an object has loaded: those of its groups are on the device."""
+        if optimizer is self.optimizer:
+            self.look()
+        elif isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty and optimizer.has_state():
+            states, _ = self._renamed(optimizer._state_dict)
+            optimizer._state_dict = {"ipu_state": states, "ipu_param": {}}
+        self._numbers = None
+
     # to the host
 
     def look(self) -> None:
@@ -118,7 +131,9 @@ class HostState:
         if optimizer is None:
             return
         if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty and optimizer.has_state():
-            values = self._named(optimizer._state_dict)
+            states, numbers = self._renamed(optimizer._state_dict)
+            values = self._named(states)
+            self._numbers = numbers
             self._drop()
             self._put(values)
             optimizer.ipu_state_is_dirty, self._differs = False, True
@@ -140,11 +155,15 @@ class HostState:
         self.look()
         if isinstance(optimizer, Optimizer):
             given = self._given()
-            parts = {f"{state.name}/{name}": part for state in self.update.states for name, part in _parts(state, given)}
+            parts = {
+                self._named_by_popart(state, name): part for state in self.update.states for name, part in _parts(state, given)
+            }
             if self.update.automatic is not None:
                 parts[FACTOR] = torch.as_tensor(given.get((VALUE, FACTOR), 1.0))
-            counts = {count.handle: torch.tensor(self._steps_of(count.parameters, given)) for count in self.update.counts}
-            optimizer._state_dict = {"ipu_state": parts, "ipu_param": counts}
+            for count in self.update.counts:
+                steps = self._steps_of(count.parameters, given)
+                parts |= {f"{STEPS}{name}": torch.tensor(steps) for name in count.parameters}
+            optimizer._state_dict = {"ipu_state": parts, "ipu_param": {**self.update.named_numbers(), **(self._numbers or {})}}
             optimizer.host_state_is_dirty = False
 
     def _device_values(self) -> Values:
@@ -212,6 +231,10 @@ class HostState:
         if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty:
             self.look()
             optimizer.ipu_state_is_dirty = False
+        if self._numbers is not None:
+            for handle, number in self.update.numbers_from_names(optimizer, self._numbers).items():
+                self.write_number(handle, number)
+            self._numbers = None
         if self._seen is None and not self._differs:
             return
         given = self._given()
@@ -242,23 +265,53 @@ class HostState:
         return steps.pop()
 
     def _named(self, states: Mapping[str, Any]) -> Values:
-        """What another model's optimiser had, by its names."""
-        named, counts = states["ipu_state"], states["ipu_param"]
-        wanted = {f"{state.name}/{name}" for state in self.update.states for name, _ in state.parameters}
-        wanted |= set() if self.update.automatic is None else {FACTOR}
-        if set(named) != wanted or set(counts) != {count.handle for count in self.update.counts}:
-            other = sorted(set(named) ^ wanted) or sorted(counts)
+        """What another model's optimiser had, by its names. What is not among them stays as the device has it, with a warning."""
+        named = dict(states)
+        wanted = {
+            self._named_by_popart(state, name): (state.name, name) for state in self.update.states for name, _ in state.parameters
+        }
+        wanted |= {f"{STEPS}{name}": (STEP, name) for count in self.update.counts for name in count.parameters}
+        wanted |= {} if self.update.automatic is None else {FACTOR: (VALUE, FACTOR)}
+        if other := sorted(set(named) - set(wanted)):
             raise InvalidOption(f"the state is that of another model's optimiser: it differs in {', '.join(other[:4])}")
-        values = {(state.name, name): named[f"{state.name}/{name}"] for state in self.update.states for name, _ in state.parameters}
-        if self.update.automatic is not None:
-            values[VALUE, FACTOR] = torch.as_tensor(named[FACTOR])
-        if self.update.kind not in UNCOUNTED:
-            steps = {name: counts[count.handle] for count in self.update.counts for name in count.parameters}
+        if missing := sorted(set(wanted) - set(named)):
+            logger.warning("the optimiser's state lacks %s; the device keeps what it has", ", ".join(missing[:4]))
+            named |= {one: self._kept(*wanted[one]) for one in missing}
+        values = {wanted[one]: torch.as_tensor(value) for one, value in named.items()}
+        unmade = {
+            name for count in self.update.counts for name in count.parameters if float(named[f"{STEPS}{name}"]) == 0
+        }  # as before the first step
+        if self.update.kind in UNCOUNTED:
+            values = {key: value for key, value in values.items() if key[0] != STEP}
+        else:
             given = self._given()  # of steps that no name stands for
-            made = {name: float(steps.get(name, given.get((STEP, name), 0.0))) for name in self._trained()}
-            values |= {(STEP, name): torch.tensor(number) for name, number in made.items()}  # one each: steps change them in place
-        unmade = {name for count in self.update.counts if float(counts[count.handle]) == 0 for name in count.parameters}
-        return {(state, name): value for (state, name), value in values.items() if name not in unmade}  # as before the first step
+            for name in self._trained():
+                steps = float(values.get((STEP, name), given.get((STEP, name), 0.0)))
+                values[STEP, name] = torch.tensor(steps)  # one each: steps change them in place
+        return {(state, name): value for (state, name), value in values.items() if name not in unmade}
+
+    def _kept(self, state: str, parameter: str) -> torch.Tensor:
+        """What the device has of a state of a parameter."""
+        if state == STEP:
+            return torch.tensor((self._made or {}).get(parameter, 0.0))
+        return self._device_values()[state, parameter]
+
+    def _renamed(self, states: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """States and numbers by PopART's names, where an older pypoplar has saved them by its own."""
+        named, numbers = dict(states["ipu_state"]), dict(states["ipu_param"])
+        for state in self.update.states:
+            for name, _ in state.parameters:
+                old = f"{state.name}/{name}"
+                if old in named:
+                    named[self._named_by_popart(state, name)] = named.pop(old)
+        for count in self.update.counts:
+            if count.handle in numbers:
+                steps = numbers.pop(count.handle)
+                named |= {f"{STEPS}{name}": steps for name in count.parameters}
+        return named, numbers
+
+    def _named_by_popart(self, state: DeviceState, parameter: str) -> str:
+        return state_name(self.update.compiled[self.update.groups[parameter]], state.name, parameter)
 
 
 def _parts(state: DeviceState, given: Values) -> Iterator[tuple[str, torch.Tensor]]:

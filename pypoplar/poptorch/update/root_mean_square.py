@@ -5,8 +5,8 @@ from __future__ import annotations
 from pypoplar.popops.expr import Max, Sqrt
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.element_update import plus
-from pypoplar.poptorch.update.gradient_descent import VELOCITY, has_velocity
-from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.gradient_descent import VELOCITY
+from pypoplar.poptorch.update.group_settings import GroupSettings, has_velocity
 from pypoplar.poptorch.update.host_optimizer import TYPES
 from pypoplar.poptorch.update.parameter_step import ParameterStep, StateKind
 from pypoplar.program import Sequence
