@@ -34,6 +34,18 @@ class Outer(torch.nn.Module):
         return results, poptorch.identity_loss(sum(one.sum() for one in pytree.tree_leaves(results)), "none")
 
 
+class Single(Assigning):
+    """One layer, which is the model."""
+
+    @property
+    def layers(self):
+        return [self]
+
+    def forward(self, x):
+        results = self.change(self, x)
+        return results, poptorch.identity_loss(sum(one.sum() for one in pytree.tree_leaves(results)), "none")
+
+
 def moves(layer, x):
     layer.a = layer.a * 0.9 + 0.1
     return x * layer.weight
@@ -70,12 +82,19 @@ def changes_what_was_assigned(layer, x):
     return y
 
 
-@pytest.mark.parametrize(
-    "change", [moves, swaps, uses_what_was_there, returns_views_of_what_was_there, hands_on, changes_what_was_assigned]
-)
-def test_layers_find_what_their_last_call_set_their_buffers_to(change):
+def swaps_copies(layer, x):
+    layer.a, layer.b = layer.b.clone(), layer.a.clone()
+    return x * layer.a + layer.b * layer.weight
+
+
+CHANGES = [moves, swaps, uses_what_was_there, returns_views_of_what_was_there, hands_on, changes_what_was_assigned, swaps_copies]
+
+
+@pytest.mark.parametrize("kind", [Outer, Single])
+@pytest.mark.parametrize("change", CHANGES)
+def test_layers_find_what_their_last_call_set_their_buffers_to(kind, change):
     torch.manual_seed(3)
-    model = Outer(change)
+    model = kind(change)
     host, x = copy.deepcopy(model), torch.rand(3, 4)
     training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
     optimizer = torch.optim.SGD(host.parameters(), lr=0.1)
@@ -92,6 +111,24 @@ def test_layers_find_what_their_last_call_set_their_buffers_to(change):
     training.copyWeightsToHost()
     for name, one in model.state_dict().items():
         torch.testing.assert_close(one, host.state_dict()[name], msg=name)
+
+
+def becomes_another(layer, x):
+    layer.a = layer.b
+    return x * layer.a
+
+
+def becomes_a_view(layer, x):
+    layer.a = layer.b.flip(0)
+    layer.b = layer.a.view(3, 4)
+    return x * layer.a
+
+
+@pytest.mark.parametrize("kind", [Outer, Single])
+@pytest.mark.parametrize("change", [becomes_another, becomes_a_view])
+def test_buffers_that_become_one_are_refused(kind, change):
+    with pytest.raises(poptorch.Error, match=r"the buffer .* is set to the buffer .*, .* set it to a clone\(\) of it"):
+        poptorch.inferenceModel(kind(change))(torch.rand(3, 4))
 
 
 def test_an_inference_keeps_what_a_layer_set():
@@ -156,3 +193,47 @@ def test_other_changes_through_detach_leave_gradients_as_they_are(change):
     training.copyWeightsToHost()
     torch.testing.assert_close(got, wanted.detach())
     torch.testing.assert_close(before - model.weight.detach(), host.weight.grad)
+
+
+class Rotating(torch.nn.Module):
+    """Buffers that take the values of each other, and views of themselves."""
+
+    def __init__(self):
+        super().__init__()
+        for name in "abc":
+            self.register_buffer(name, torch.rand(3, 3))
+
+    def forward(self, x):
+        a = self.a.clone()
+        self.a.copy_(self.b)
+        self.b.copy_(self.c.T)
+        self.c.copy_(a.flip(0))
+        return x * 2
+
+
+def test_buffers_get_their_new_values_at_once():
+    model = Rotating()
+    host = copy.deepcopy(model)
+    inference = poptorch.inferenceModel(model)
+    for _ in range(3):
+        inference(torch.ones(2))
+        host(torch.ones(2))
+        for name, one in model.state_dict().items():
+            assert torch.equal(one, host.state_dict()[name]), name
+
+
+class Flipping(Rotating):
+    def forward(self, x):
+        self.a.copy_(self.a.T)
+        self.b = self.b.flip(1)
+        self.c.mul_(1)
+        return x * 2
+
+
+def test_a_buffer_may_become_a_view_of_what_it_was():
+    model = Flipping()
+    before = copy.deepcopy(model.state_dict())
+    poptorch.inferenceModel(model)(torch.ones(2))
+    assert torch.equal(model.a, before["a"].T)
+    assert torch.equal(model.b, before["b"].flip(1))
+    assert torch.equal(model.c, before["c"])

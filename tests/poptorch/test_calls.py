@@ -400,3 +400,14 @@ def test_a_buffer_that_the_forward_pass_removes_is_told():
 
     with pytest.raises(poptorch.Error):
         poptorch.inferenceModel(Removes())(torch.ones(1))
+
+
+def test_constants_that_are_returned_have_their_types():
+    types = torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.float16, torch.float32
+
+    class Constants(nn.Module):
+        def forward(self, x):
+            return [x, *(torch.ones_like(x, dtype=dtype) for dtype in types), torch.zeros_like(x > 0)]
+
+    _, *given = poptorch.inferenceModel(Constants())(torch.ones(2))
+    assert [one.dtype for one in given] == [*types, torch.bool]

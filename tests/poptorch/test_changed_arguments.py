@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from pypoplar import poptorch
 from pypoplar.errors import PoplarError
@@ -197,7 +198,15 @@ def in_two_dimensions(x):
     return y, wide
 
 
-@pytest.mark.parametrize("change", [after_a_loss, broadcast, of_one_type, in_two_dimensions])
+def not_dropped(x):
+    F.dropout(x, 0.5, training=False).add_(1)
+    F.alpha_dropout(x, 0.5, False).mul_(2)
+    F.dropout1d(x[None], 0.0)[0].sub_(3)
+    nn.Dropout(0.3).eval()(x)[0] = 7
+    return x * 3
+
+
+@pytest.mark.parametrize("change", [after_a_loss, broadcast, of_one_type, in_two_dimensions, not_dropped])
 def test_what_an_operation_gives_as_it_got_it_is_changed_with_it(change):
     class Changing(torch.nn.Module):
         def forward(self, x):

@@ -249,3 +249,9 @@ def test_infinity_has_no_quotient_that_is_a_whole_number(type):
     b = torch.tensor([2.0, 2.0, -2.0, inf, inf, 0.0, 0.0, 2.0, 2.0, inf, 1.0], dtype=type)
     divisions = (lambda a, b: a // 2, lambda a, b: a // b, lambda a, b: 2 // b, lambda a, b: a // 0)
     check(of_all(*divisions, lambda a, b: torch.div(a, b, rounding_mode="floor")), a, b, gradients=False)
+
+
+@pytest.mark.parametrize("value", [0.5, 2.7, -2.7, 3])
+def test_the_factor_of_an_integers_product_is_whole(value):
+    whole = torch.tensor([3, -5, 7], dtype=torch.int32)
+    check(lambda x: torch.addcmul(x, x, x, value=value), whole, gradients=False)

@@ -170,3 +170,11 @@ def test_the_median_of_no_floats_is_nan():
     check(of_all(lambda a: a[:0].median(), lambda a: a.half()[:0].median()), torch.ones(3), gradients=False)
     with pytest.raises(UnsupportedOperation, match="median: of no elements there is none"):
         check(lambda a: a[:0].median(), torch.ones(3, dtype=torch.int32), gradients=False)
+
+
+def test_indices_of_no_elements_have_any_dimensions():
+    none, x = torch.zeros(0, dtype=torch.long), torch.arange(6.0).reshape(2, 3)
+    check(lambda x: x.gather(1, none), x)
+    check(lambda x: x.scatter(0, none, x), x, gradients=False)
+    check(lambda x: x.scatter_add(0, none, x[0]), x, gradients=False)
+    check(lambda x: x.scatter_reduce(0, none, x[0], "amax"), x, gradients=False)

@@ -184,6 +184,8 @@ def small(**more):
 
 def transformers_case(name):
     library = pytest.importorskip("transformers")
+    if importlib.util.find_spec("torchvision") is not None:  # which transformers imports then
+        imported_torchvision()
     no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     ids, labels = texts()
     if name == "bert":

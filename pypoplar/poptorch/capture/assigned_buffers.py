@@ -1,14 +1,15 @@
-"""Buffers that layers of a module set to new tensors in their forward passes: export sees it of the module itself alone."""
+"""Buffers that a module and its layers set to new tensors in their forward passes: export copies into what they return, too."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
 
+from pypoplar.poptorch.capture.problems import CaptureError
 from pypoplar.poptorch.capture.written_operands import memory_of
 
 
@@ -18,7 +19,7 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
     before: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
 
     def begin(_: Any, __: Any) -> None:
-        layers = [layer for layer in module.modules() if layer is not module]
+        layers = list(module.modules())
         before[:] = [(layer, name, buffer) for layer in layers for name, buffer in buffers_of(layer).items() if buffer is not None]
 
     def end(_: Any, __: Any, returned: Any) -> Any:
@@ -26,6 +27,8 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
         changed = [(layer, name, old, new) for layer, name, old, new in now if new is not None and new is not old]
         if not changed:
             return returned
+        names = {id(layer): path for path, layer in module.named_modules()}
+        _refuse_shared([(f"{names[id(layer)]}.{name}".lstrip("."), old, new) for layer, name, old, new in now])
         olds = {id(old): old.clone() for _, _, old, _ in changed}
         memory = {memory_of(old) for _, _, old, _ in changed}
 
@@ -42,11 +45,41 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
         return returned
 
     hooks = [module.register_forward_pre_hook(begin), module.register_forward_hook(end)]
+    setting = torch.nn.Module.__setattr__
+    torch.nn.Module.__setattr__ = _set_buffer(setting)
     try:
         yield
     finally:
+        torch.nn.Module.__setattr__ = setting
         for hook in hooks:
             hook.remove()
+
+
+def _refuse_shared(buffers: list[tuple[str, torch.Tensor, torch.Tensor | None]]) -> None:
+    """`CaptureError` where one buffer has become another one, or a view of it: on the device they are two."""
+    finals: dict[int, str] = {}
+    for name, old, new in sorted(buffers, key=lambda one: one[1] is not one[2]):  # what has not changed first
+        if new is None:
+            continue
+        other = finals.setdefault(memory_of(new), name)
+        if other != name and new is not old:
+            raise CaptureError(
+                f"the buffer {name} is set to the buffer {other}, or a view of it, and would change with it from then on: set it "
+                "to a clone() of it"
+            )
+
+
+def _set_buffer(original: Callable[..., None]) -> Callable[..., None]:
+    """Sets buffers without PyTorch's hooks, by which export would copy into those of the model itself in an order of its own."""
+
+    def set_attribute(layer: torch.nn.Module, name: str, value: Any) -> None:
+        buffers = vars(layer).get("_buffers", {})
+        if isinstance(value, torch.Tensor) and buffers.get(name) is not None:
+            buffers[name] = value
+        else:
+            original(layer, name, value)
+
+    return set_attribute
 
 
 def buffers_of(layer: torch.nn.Module) -> dict[str, torch.Tensor | None]:

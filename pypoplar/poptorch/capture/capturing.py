@@ -23,7 +23,7 @@ from torch.fx.traceback import preserve_node_meta
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.assigned_buffers import assigned_buffers_changed
 from pypoplar.poptorch.capture.carried_changes import carry_changes
-from pypoplar.poptorch.capture.changed_inputs import changed_inputs
+from pypoplar.poptorch.capture.changed_inputs import changed_inputs, noticed_shapes
 from pypoplar.poptorch.capture.composite_operations import decomposed
 from pypoplar.poptorch.capture.data_dependence import EXCEPTIONS, Answering, in_calls, in_graph, told_better
 from pypoplar.poptorch.capture.detached_changes import detached_changes
@@ -150,6 +150,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
     whereabouts = Whereabouts(module)
     problems = hooks_of_gradients(module) if training else []
     noticed = noticed_gradients(whereabouts, problems) if training else contextlib.nullcontext()
+    reshaped: list[Problem] = []
     dicts = module.register_forward_hook(lambda _, __, returned: know_dicts(returned))
     with _quiet(), preserve_node_meta(), forms_of_graphs(), all_users_lines():
         try:
@@ -157,12 +158,14 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
                 buffers_named_once(),
                 assigned_buffers_changed(module),
                 noticed,
+                noticed_shapes(module, whereabouts, reshaped),
                 told_side_effects(whereabouts),
                 inference_modes_as_gradient_modes(),
                 checked_overlaps(module),
                 numbers_as_indices(module),
             ):
                 exported = torch.export.export(module, args, dict(kwargs), strict=False)
+            refuse(module, reshaped)
             _refuse_constants_without_values(module, exported)
             mark_gradient_modes(exported.graph_module)
             problems += [*changed_inputs(exported), *_objects(exported)]
@@ -172,6 +175,7 @@ def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[st
         except PoplarError:
             raise
         except Exception as problem:
+            refuse(module, [*reshaped, *problems] if reshaped else [], problem)
             _explain(module, args, kwargs, whereabouts, problems, problem)
         finally:
             dicts.remove()

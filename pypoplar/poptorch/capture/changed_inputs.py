@@ -1,12 +1,20 @@
-"""Changes in place of what a graph only reads: parameters, and tensors that the module holds by itself."""
+"""Changes in place that no graph makes: of shapes, and of what it only reads, parameters and tensors that the module holds."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from pypoplar.poptorch.capture.origins import origin_of
-from pypoplar.poptorch.capture.problems import Problem, at_node
+from pypoplar.poptorch.capture.problems import Problem, Whereabouts, at_node
+from pypoplar.poptorch.capture.side_effects import replaced
 from pypoplar.poptorch.capture.written_operands import Owners, written_operands
 
 KINDS = {
@@ -15,11 +23,68 @@ KINDS = {
 }
 
 
+NEW = {
+    **{f"{name}_": name for name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "as_strided")},
+    **dict.fromkeys(("resize_", "resize_as_"), "reshape"),
+}
+"""Methods of tensors that give them another shape in place, and which ones give a new tensor."""
+
+
+@contextlib.contextmanager
+def noticed_shapes(module: torch.nn.Module, whereabouts: Whereabouts, problems: list[Problem]) -> Iterator[None]:
+    """While a module is exported, note where its arguments and buffers get other shapes, in which export fails."""
+    kept: dict[int, tuple[str, torch.Tensor]] = {}
+    depth = [0]  # one of these methods calls another one
+
+    def begin(_: Any, args: Any, kwargs: Any) -> None:
+        tensors = [("an argument", one) for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        tensors += [(f"the buffer {name}", one) for name, one in module.named_buffers()]
+        kept.update((id(one), (what, one)) for what, one in tensors)
+
+    def noting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def reshaped(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            before = tensor.shape, tensor.stride()
+            depth[0] += 1
+            try:
+                result = original(tensor, *args, **kwargs)
+            finally:
+                depth[0] -= 1
+            if not depth[0] and id(tensor) in kept and (tensor.shape, tensor.stride()) != before:
+                shapes = f"{tuple(before[0])} before and {tuple(tensor.shape)} then"
+                what = f"{name} gives {kept[id(tensor)][0]} another shape in place, {shapes}: make a new tensor, as by {NEW[name]}"
+                problems.append(Problem(what, whereabouts.now()))
+            return result
+
+        return reshaped
+
+    hook = module.register_forward_pre_hook(begin, with_kwargs=True)
+    try:
+        with contextlib.ExitStack() as stack:
+            for name in NEW:
+                stack.enter_context(replaced(torch.Tensor, name, noting(name, getattr(torch.Tensor, name))))
+            yield
+    finally:
+        hook.remove()
+
+
+def _other_shapes(graph: fx.Graph) -> list[Problem]:
+    """Operations whose ``out`` has another shape than their result: PyTorch makes it larger or smaller, and warns of it."""
+    problems = []
+    for node in graph.nodes:
+        for operand in written_operands(node):
+            value, result = operand.meta.get("val"), node.meta.get("val")
+            single = isinstance(value, torch.Tensor) and isinstance(result, torch.Tensor) and "out" in node.kwargs
+            if single and value.numel() and value.shape != result.shape:
+                what = f"out has the shape {tuple(value.shape)}, and the result {tuple(result.shape)}: give one of its shape"
+                problems.append(at_node(what, origin_of(node)))
+    return problems
+
+
 def changed_inputs(exported: ExportedProgram) -> list[Problem]:
     """The operations of an exported program, before its decompositions, that change what they may not."""
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs}
     owners = Owners(exported.graph)
-    problems = []
+    problems = _other_shapes(exported.graph)
     for node in exported.graph.nodes:
         for operand in written_operands(node):
             owner = owners.of(operand)

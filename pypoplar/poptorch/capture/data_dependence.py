@@ -37,6 +37,8 @@ BINS = (
     "the minimum length is also the maximum length"
 )
 REPEATS = "has a shape that depends on values: give a number of repeats, or rows to take by index_select"
+COVARIANCE = "asks for values in PyTorch: take x - x.mean(1, keepdim=True), and of that x @ x.T / (n - 1)"
+PAIRS = "has a shape that PyTorch finds by values: take i = torch.combinations(torch.arange(n)) outside of the model, and x[i]"
 CLASSES = "has a shape that depends on values: OneHot num classes must be specified and must be constant. Give num_classes"
 SLICE = "has a shape that depends on values: take index_select, or torch.where with a mask"
 NUMPY = "leaves PyTorch, and the graph: take the function of torch, or poptorch.CPU in inference"
@@ -53,6 +55,8 @@ CALLS = {
     **dict.fromkeys(("unique", "unique_consecutive", "_return_output", "unique_dim"), VALUES),
     "bincount": BINS,
     "histc": COUNTS,
+    **dict.fromkeys(("cov", "corrcoef"), COVARIANCE),
+    "combinations": PAIRS,
     "masked_select": MASK,
     "__getitem__": MASK,
     "repeat_interleave": REPEATS,

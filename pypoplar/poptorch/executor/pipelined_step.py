@@ -100,12 +100,14 @@ class PipelinedStep(StepProgram):
         """Buffers get their new values at the end of the segment that makes them, all at once."""
         lowered = self._staged
         known = {one.name: one.node for one in lowered.joint.inputs}
-        news = {name: (node, lowered.tensor(node)) for name, node in lowered.joint.buffers.items()}
-        for name, (node, new) in news.items():
-            old = lowered.tensor(known[name])
-            if old.variable_numbers() != new.variable_numbers():
-                segment = self._made_in(node, lowered.variables[known[name]].ipu)
-                lowered.programs[segment].add(Copy(new, old, name=f"{name.replace('.', '/')}/update"))
+        copies = list[tuple[Segment, Copy]]()
+        for name, (node, old, new) in self._new_buffers().items():
+            segment = self._made_in(node, lowered.variables[known[name]].ipu)
+            if self._shows_buffers(new):
+                new = poputil.duplicate(lowered.graph, new, lowered.programs[segment], f"{name}/update")
+            copies.append((segment, Copy(new, old, name=f"{name.replace('.', '/')}/update")))
+        for segment, copy in copies:
+            lowered.programs[segment].add(copy)
 
     def _made_in(self, node: fx.Node, ipu: int) -> Segment:
         """The segment of an IPU that makes the value of a node: its own, or, where that is on another one, of what it reads."""

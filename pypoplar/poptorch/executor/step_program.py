@@ -186,15 +186,26 @@ class StepProgram:
 
     def _buffer_updates(self) -> Sequence:
         """Buffers get their new values, all at once: they may be computed from each other."""
-        lowered, prog = self.lowered, Sequence()
-        joint = lowered.joint
-        known = {one.name: one.node for one in joint.inputs}
-        news = {name: lowered.tensor(node) for name, node in joint.buffers.items()}
-        for name, new in news.items():
-            old = lowered.tensor(known[name])
-            if old.variable_numbers() != new.variable_numbers():
-                prog.add(Copy(new, old, name=f"{name.replace('.', '/')}/update"))
+        prog, copies = Sequence(), Sequence()
+        for name, (_, old, new) in self._new_buffers().items():
+            if self._shows_buffers(new):
+                new = poputil.duplicate(self.lowered.graph, new, prog, f"{name}/update")
+            copies.add(Copy(new, old, name=f"{name.replace('.', '/')}/update"))
+        prog.add(copies)
         return prog
+
+    def _new_buffers(self) -> dict[str, tuple[fx.Node, Tensor, Tensor]]:
+        """By name what makes the new value of a buffer, the buffer and its new value; without those that stay as they are."""
+        lowered, joint = self.lowered, self.lowered.joint
+        known = {one.name: one.node for one in joint.inputs}
+        buffers = {name: (node, lowered.tensor(known[name]), lowered.tensor(node)) for name, node in joint.buffers.items()}
+        return {name: (node, old, new) for name, (node, old, new) in buffers.items() if not bool(old == new)}
+
+    def _shows_buffers(self, new: Tensor) -> bool:
+        """Whether a new value is a view of a buffer that gets a new value, too."""
+        known = {one.name: one.node for one in self.lowered.joint.inputs}
+        changed = {number for name in self.lowered.joint.buffers for number in self.lowered.tensor(known[name]).variable_numbers()}
+        return not changed.isdisjoint(new.variable_numbers())
 
     def _updates(self, batch: Sequence) -> Sequence:
         """What comes behind accumulated batches: updates, by sums of gradients, to which `batch` adds, if there are several."""
@@ -245,8 +256,10 @@ class StepProgram:
         if mode is OutputMode.Sum and node.meta["val"].dtype is torch.bool:
             raise InvalidOption(f"OutputMode.Sum: {name} is of type torch.bool, which has no sum; return it as numbers")
         if constant is not None:
-            times = self.settings.batches.count if mode is OutputMode.Sum else 1
-            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(constant.array)) * times)
+            known = torch.from_numpy(np.array(constant.array))
+            return ModelOutput(
+                name, shape, returned, known=known * self.settings.batches.count if mode is OutputMode.Sum else known
+            )
         tensor = self._apart(lowered.tensor(node), name)
         if self.settings.synthetic:
             return ModelOutput(name, shape, returned, known=torch.from_numpy(np.zeros(shape, tensor.elementType().dtype)))

@@ -19,6 +19,7 @@ from pypoplar.poptorch.operators.custom_operators import custom_op, custom_opera
 from pypoplar.poptorch.operators.device_loops import cond, for_loop
 from pypoplar.poptorch.operators.dynamic_slices import dynamic_slice, dynamic_update
 from pypoplar.poptorch.operators.elements_by_tensors import distributions_as_given, numbers_as_indices
+from pypoplar.poptorch.operators.forms.undropped import undropped_operands
 from pypoplar.poptorch.operators.hints import (
     NameScope,
     recomputationCheckpoint,
@@ -77,6 +78,6 @@ def forms_of_graphs() -> Iterator[None]:
     """While a module is exported, layers of PyTorch have forms that a graph can hold."""
     layers = running_statistics_in_the_graph, plain_attention, bags_as_sums, padded_sequences, losses_of_all_arguments
     with contextlib.ExitStack() as stack:
-        for form in (*layers, distributions_as_given, halves_beside_floats, running_on_ipu):
+        for form in (*layers, distributions_as_given, halves_beside_floats, undropped_operands, running_on_ipu):
             stack.enter_context(form())
         yield

@@ -114,8 +114,9 @@ def rest_of_division(a: Any, b: Any) -> Any:
 # products and mixtures
 
 
-@element(aten.addcmul.default, wide=True)
-def add_product(a: Any, b: Any, c: Any, *, value: float = 1) -> Any:
+@element(aten.addcmul.default, wide=True, typed=True)
+def add_product(a: Any, b: Any, c: Any, *, value: float = 1, type: ElementType) -> Any:
+    value = value if type in FLOATS else int(value)  # of integers PyTorch takes its whole part
     return a + (b * c if value == 1 else b * c * value)
 
 

@@ -33,7 +33,7 @@ def _element_numbers(ctx: EntryContext, index: Operand, dim: int, shape: list[in
     axis, own = dim % len(shape), index.shape
     strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
     base = np.zeros(own, np.int64)
-    for place, (size, stride) in enumerate(zip(own, strides, strict=True)):
+    for place, (size, stride) in enumerate(zip(own, strides, strict=0 not in own)):  # one of no elements has any dimensions
         if place != axis:
             base += (np.arange(size) * stride).reshape([size if other == place else 1 for other in range(len(own))])
     return row_numbers(ctx, [index], [shape[axis]], [strides[axis]], base)
@@ -68,6 +68,8 @@ def _source_part(ctx: EntryContext, source: Any, index: Operand) -> Tensor:
     shape = index.shape
     if not isinstance(source, Operand):
         return number(ctx, source, shape)
+    if 0 in shape:
+        return number(ctx, 0, shape)
     tensor = typed(ctx, source)
     for axis, size in enumerate(shape):
         tensor = tensor.slice(0, size, axis)
