@@ -8,6 +8,7 @@ from collections import defaultdict
 import pytest
 import torch
 from line_model import Line, batch
+from torch import nn
 
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption, MissingFeature
@@ -331,3 +332,23 @@ def test_parameters_that_leave_a_group_on_the_host_are_told(caplog):
     optimizer.param_groups[0]["params"].pop()
     training(*batch(1))
     assert sum("Adam: param_groups changed on the host" in message for message in caplog.messages) == 1
+
+
+def test_tensors_that_have_changed_on_the_host_are_written_alone(monkeypatch):
+    from pypoplar.engine.engine import Engine
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    inference = poptorch.inferenceModel(model)
+    x = torch.ones(1, 3)
+    inference(x)
+    written, write = [], Engine.writeTensor
+    monkeypatch.setattr(Engine, "writeTensor", lambda self, handle, *rest: (written.append(handle), write(self, handle, *rest)))
+    inference(x)
+    assert written == []
+    model[1].bias.data.numpy()[0] = 5  # which raises no version of the tensor
+    torch.testing.assert_close(inference(x), model(x).detach())
+    assert written == ["1.bias"]
+    model[0].weight.data = torch.ones(3, 3)
+    model[1].bias.data += 1
+    torch.testing.assert_close(inference(x), model(x).detach())
+    assert written == ["1.bias", "0.weight", "1.bias"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -161,11 +161,14 @@ class CompiledModel:
         """What anchors were in the last call."""
         return {name: _result(output, self.batches.groups.replicas) for name, output in self.anchors.items()}
 
-    def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Give parameters and buffers, by name, their values."""
-        arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state}
+    def write(self, tensors: Mapping[str, torch.Tensor], changed: Container[str] | None = None) -> None:
+        """Give parameters and buffers, by name, their values; those alone that have `changed`, where the device is one as a whole."""
+        if changed is None or self.parted or self.rows or self.weights is not None:
+            changed = tensors
+        arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state if one.name in changed}
         for one in self.on_tiles:
-            self.engine.writeTensor(one.name, arrays[one.name])
+            if one.name in arrays:
+                self.engine.writeTensor(one.name, arrays[one.name])
         for row in self.rows:
             row.write(self.engine, arrays, self.batches.groups.replicas)
         if self.weights is not None:

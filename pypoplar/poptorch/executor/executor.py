@@ -23,7 +23,7 @@ from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
 from pypoplar.poptorch.executor.model_prediction import predicted
 from pypoplar.poptorch.executor.model_settings import ModelSettings
-from pypoplar.poptorch.executor.module_state import ModuleState, same_values, tensors_of
+from pypoplar.poptorch.executor.module_state import ModuleState, changed_values, tensors_of
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
 from pypoplar.poptorch.options import Options, ShardedExecution
@@ -590,8 +590,15 @@ class PoplarExecutor:
     def _write_changed(self) -> None:
         if self._held and self._on_device:
             return
-        if not self._on_device or not same_values(tensors_of(self._module), self._on_device):
+        tensors, before = tensors_of(self._module), self._on_device
+        changed = changed_values(tensors, before)
+        if changed is None:
             self.copyWeightsToDevice()
+        elif changed:
+            compiled, tensors = self._compiled("a call").compiled, self._tensors()
+            self._on_device = {}  # until all of them are there
+            compiled.write(tensors, changed)
+            self._on_device = {**before, **{name: tensors[name].clone() for name in changed}}
 
 
 def _word(seed: int) -> int:

@@ -80,9 +80,11 @@ def tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: tensor.detach() for name, tensor in named}
 
 
-def same_values(some: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor]) -> bool:
-    """Whether tensors of the same names have the same elements, zeros of one sign."""
-    return some.keys() == others.keys() and all(torch.equal(_bits(one), _bits(others[name])) for name, one in some.items())
+def changed_values(now: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor]) -> set[str] | None:
+    """The names of tensors with other elements than before, zeros of one sign; None where there are other names."""
+    if now.keys() != before.keys():
+        return None
+    return {name for name, one in now.items() if not torch.equal(_bits(one), _bits(before[name]))}
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
