@@ -69,7 +69,9 @@ class Archive:
         """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
         content = io.BytesIO(self.content(name))
         try:
-            _claim_array(content, name)
+            dtype, begin = _claim_array(content, name)
+            if dtype is not None:  # NumPy would read it in small parts
+                return np.frombuffer(content.getbuffer(), dtype, offset=begin).copy()
             array: Any = np.lib.format.read_array(content, allow_pickle=False)
         except NO_ARRAY as problem:
             text = str(problem) or type(problem).__name__
@@ -79,17 +81,23 @@ class Archive:
         return whole
 
 
-def _claim_array(content: io.BytesIO, name: str) -> None:
-    """The array that the header declares is what follows it: NumPy makes room for all of it before it reads on."""
+def _claim_array(content: io.BytesIO, name: str) -> tuple[np.dtype[Any] | None, int]:
+    """The array that the header declares is what follows it: NumPy makes room for all of it before it reads on.
+
+    Gives the type and where the elements begin; no type where they are no plain row of numbers.
+    """
     version = np.lib.format.read_magic(content)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(content)
-    declared, size = prod(shape) * max(dtype.itemsize, 1), len(content.getbuffer()) - content.tell()
+    begin = content.tell()
+    declared, size = prod(shape) * max(dtype.itemsize, 1), len(content.getbuffer()) - begin
     content.seek(0)
     if dtype.hasobject:
-        return  # which is refused when it is read
+        return None, begin  # which is refused when it is read
     claim(declared >= size, f"the member {name} goes on after its array")
     claim(declared == size, f"the member {name} is not an array of numbers: it declares {declared:,} bytes, and has {size:,}")
+    plain = len(shape) == 1 and size and dtype.itemsize and dtype.fields is None and dtype.subdtype is None
+    return (dtype if plain else None), begin
 
 
 @contextmanager

@@ -162,7 +162,7 @@ class CompiledModel:
         return {name: _result(output, self.batches.groups.replicas) for name, output in self.anchors.items()}
 
     def write(self, tensors: Mapping[str, torch.Tensor], changed: Container[str] | None = None) -> None:
-        """Give parameters and buffers, by name, their values; those alone that have `changed`, where the device is one as a whole."""
+        """Give parameters and buffers, by name, their values; those alone that have `changed`, where one device has all."""
         if changed is None or self.parted or self.rows or self.weights is not None:
             changed = tensors
         arrays = {one.name: elements(tensors[one.name], one.name) for one in self.state if one.name in changed}
