@@ -44,6 +44,8 @@ REFUSED = {
         lambda model, x: torch.add(x.expand(2, 3), 1, out=x[:, None] * 2),
         r"out has the shape \(1, 1, 3\), and the result \(2, 3\)",
     ),
+    "unfold": (lambda model, x: x.unfold(-1, 2, 2).mul_(2), r"a view by unfold, .* is changed in place"),
+    "a view of unfold": (lambda model, x: x.unfold(-1, 2, 2)[0].mul_(2), r"a view by unfold, .* is changed in place"),
     "cov": (lambda model, x: torch.cov(x), r"cov\(\) asks for values in PyTorch: take x - x.mean"),
     "combinations": (lambda model, x: torch.combinations(x[0]), r"combinations\(\) has a shape .* take i = torch.combinations"),
 }
@@ -72,7 +74,14 @@ def out_of_nothing(model, x):
     return out * 2
 
 
-@pytest.mark.parametrize("change", [own, out_of_nothing])
+def unfolds_all(model, x):
+    y = x * 2
+    y.unfold(-1, 1, 1).add_(1)
+    y.unfold(-1, 3, 3)[0].mul_(2)
+    return y
+
+
+@pytest.mark.parametrize("change", [own, out_of_nothing, unfolds_all])
 def test_a_tensor_of_the_forward_pass_may_get_another_shape(change):
     x = torch.arange(3.0).reshape(1, 3)
     assert torch.equal(run(change, x), change(None, x.clone()))

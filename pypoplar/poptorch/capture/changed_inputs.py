@@ -77,7 +77,22 @@ def _other_shapes(graph: fx.Graph) -> list[Problem]:
             if single and value.numel() and value.shape != result.shape:
                 what = f"out has the shape {tuple(value.shape)}, and the result {tuple(result.shape)}: give one of its shape"
                 problems.append(at_node(what, origin_of(node)))
+            if _leaves_elements_out(operand):
+                what = "a view by unfold, which does not show each element once, is changed in place: change slices of the tensor"
+                problems.append(at_node(what, origin_of(node)))
     return problems
+
+
+def _leaves_elements_out(view: Any) -> bool:
+    """Whether a view is by an unfold that shows some elements not once: PyTorch's graphs would have zeros in their places."""
+    while isinstance(view, fx.Node) and view.op == "call_function" and view.args and isinstance(view.args[0], fx.Node):
+        if view.target is torch.ops.aten.unfold.default:
+            whole, dim, size, step = view.args
+            extent = whole.meta["val"].shape[dim] if whole.meta["val"].dim() else 1
+            if size != step or extent % step:
+                return True
+        view = view.args[0] if torch.Tag.inplace_view in view.target.tags or view.target.is_view else None
+    return False
 
 
 def changed_inputs(exported: ExportedProgram) -> list[Problem]:
