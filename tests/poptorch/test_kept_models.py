@@ -452,3 +452,12 @@ def test_an_executable_of_other_sources_does_not_answer(tmp_path):
     assert second.returncode == 0, second.stderr
     assert second.stdout == f"{torch.tensor([-1.0, 1.0]).tanh().tolist()}\n"
     assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+def test_large_files_may_unpack_to_more_than_small_ones(folder, monkeypatch):
+    monkeypatch.setattr("pypoplar.poptorch.executor.kept_model.UNPACKED_LIMIT", 1)
+    (path,) = folder.iterdir()
+    assert kept_model.KeptModel.deserialize(path.read_bytes()).made_for
+    monkeypatch.setattr("pypoplar.poptorch.executor.kept_model.MOST_UNPACKED", 0)
+    with pytest.raises(FileLoadError, match="unpacks to"):
+        kept_model.KeptModel.deserialize(path.read_bytes())

@@ -9,13 +9,14 @@ from pathlib import Path
 from attrs import frozen
 
 from pypoplar.errors import FileLoadError
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import UNPACKED_LIMIT, Executable
 from pypoplar.files import written_whole
 from pypoplar.poptorch.user_log import logger
 
 MAGIC = b"pypoplar kept model 2\n"
 DIGEST = hashlib.sha256().digest_size
 LENGTH = 8  # bytes of the head's length
+MOST_UNPACKED = 32  # times its size a large file may take: programs of networks take some 15
 
 
 @frozen(eq=False)
@@ -48,7 +49,8 @@ class KeptModel:
             raise FileLoadError(f"damaged: {problem}") from problem
         if not isinstance(made_for, str) or not isinstance(interface, str | None) or not isinstance(optimizer, str | None):
             raise FileLoadError("damaged: it does not say for which model it was made")
-        return cls(Executable.deserialize(rest[end:]), made_for, interface, optimizer)
+        limit = max(UNPACKED_LIMIT, MOST_UNPACKED * len(rest))
+        return cls(Executable.deserialize(rest[end:], limit), made_for, interface, optimizer)
 
 
 def find(path: Path, made_for: str) -> KeptModel | None:
