@@ -227,6 +227,7 @@ class _Session:
                 options._Popart.set(name, getattr(own, name))
         if own.partialsTypeMatMuls:
             options._Popart.set("partialsTypeMatMuls", own.partialsTypeMatMuls)
+        options._Popart.set("autoRecomputation", int(own.autoRecomputation))
         if own.enableFloatingPointChecks:
             options.Precision.enableFloatingPointExceptions(True)
         return options

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from pypoplar.errors import MissingFeature
-from pypoplar.popart.popart_enums import PatternsLevel, ReductionType, VirtualGraphMode
+from pypoplar.popart.popart_enums import PatternsLevel, RecomputationType, ReductionType, VirtualGraphMode
 from pypoplar.popart.popart_types import popart_exception
 from pypoplar.spelling import nearest
 
@@ -23,6 +23,7 @@ WORKING: dict[str, Any] = {
     "enableFloatingPointChecks": False,
     "enablePipelining": False,
     "virtualGraphMode": 0,
+    "autoRecomputation": 0,
 }
 """Those that change numbers or costs."""
 REFUSED: dict[str, Any] = {
@@ -35,7 +36,6 @@ REFUSED: dict[str, Any] = {
 """What is missing here, with the value that is fine."""
 ACCEPTED: dict[str, Any] = {
     "aliasZeroCopy": False,
-    "autoRecomputation": 0,
     "cachePath": "",
     "constantWeights": True,
     "customCodelets": [],
@@ -143,6 +143,8 @@ def _check(name: str, value: Any) -> None:
         raise popart_exception(f"SessionOptions.accumulationFactor is at least 1, got {value}")
     if name == "accumulationAndReplicationReductionType" and value not in (ReductionType.Sum, ReductionType.Mean):
         raise popart_exception(f"SessionOptions.accumulationAndReplicationReductionType is Sum or Mean, got {value!r}")
+    if name == "autoRecomputation" and value not in list(RecomputationType):
+        raise popart_exception(f"SessionOptions.autoRecomputation is one of popart.RecomputationType, got {value!r}")
     if name == "virtualGraphMode" and value not in (VirtualGraphMode.Off, VirtualGraphMode.Manual):
         raise MissingFeature(
             f"SessionOptions.virtualGraphMode is {value!r}: there are Off and Manual, in which Builder.virtualGraph says where"

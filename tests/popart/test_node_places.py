@@ -31,10 +31,10 @@ class Placed:
             self.loss = builder.aiGraphcore.nllloss([self.y, self.labels])
         self.proto = builder.getModelProto()
 
-    def run(self, mode="Manual", pipelined=False, trained=True, ipus=2, batches=4, accumulated=1):
+    def run(self, mode="Manual", pipelined=False, trained=True, ipus=2, batches=4, accumulated=1, again=0):
         options = popart.SessionOptions()
         options.virtualGraphMode = getattr(popart.VirtualGraphMode, mode)
-        options.enablePipelining = pipelined
+        options.enablePipelining, options.autoRecomputation = pipelined, again
         options.enableGradientAccumulation, options.accumulationFactor = accumulated > 1, accumulated
         device = popart.DeviceManager().createIpuModelDevice({"numIPUs": ipus})
         flow = popart.DataFlow(batches // accumulated, [self.y, self.loss])
@@ -71,6 +71,22 @@ def test_places_change_where_a_model_runs_and_not_what_comes_out(trained, pipeli
     report = session.getReport()
     assert report.compilation.target.numIPUs == 2
     assert all(any(tile.memory.vertices for tile in ipu.tiles) for ipu in report.compilation.ipus)
+
+
+def test_what_stages_compute_again_changes_what_they_put_aside_and_no_result():
+    (keeping, kept), (recomputing, again) = (
+        Placed().run(pipelined=True, accumulated=4, again=kind)
+        for kind in (popart.RecomputationType.None_, popart.RecomputationType.Pipeline)
+    )
+    for name, wanted in kept.items():
+        np.testing.assert_array_equal(again[name], wanted)
+    stashed = [
+        sum(one.size for one in session.getReport().compilation.loweredVariables if "/stash, " in one.name)
+        for session in (keeping, recomputing)
+    ]
+    assert stashed[1] < stashed[0]
+    with pytest.raises(popart.popart_exception, match=r"autoRecomputation is one of popart.RecomputationType, got 5"):
+        popart.SessionOptions().autoRecomputation = 5
 
 
 def test_a_pipeline_overlaps_its_stages():

@@ -101,7 +101,6 @@ NOTHING = [
     "TensorLocations.setOptimizerLocation(OFF_CHIP)",
     "TensorLocations.setAccumulatorLocation(OFF_CHIP)",
     "_Popart.setPatterns({'TiedGather': True})",
-    "_Popart.set('autoRecomputation', 1)",
     "_Popart.set('dotChecks', ['FINAL'])",
 ]
 REFUSED_CALLS = [

@@ -1,6 +1,8 @@
 """Stages of a pipeline work on different micro-batches at once, and give to the bit what they give in turn."""
 
+import functools
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from torch import nn
 
 from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, concat, poptorch
 from pypoplar.poptorch.executor.building import make_device
+from pypoplar.poptorch.pipelines.checkpoints import intervals
 from pypoplar.poptorch.pipelines.pipeline_units import IpusOfElements
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
 from pypoplar.poptorch.pipelines.stash_rings import HeldByTiles
@@ -124,10 +127,11 @@ def test_drawn_networks_give_in_a_pipeline_what_they_give_in_turn(seed, stages, 
 
 @pytest.mark.slow
 @examples(40)
-@given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans(), st.booleans())
-def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training, again):
+@given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans(), st.integers(0, 4))
+def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training, kind):
     batches = (2 * stages - 1 if training else stages) + more
-    assert_alike(lambda: Drawn(seed, stages, training), batches, training=training, set_options=recomputed if again else None)
+    set_options = functools.partial(recomputed, kind=kind)
+    assert_alike(lambda: Drawn(seed, stages, training), batches, training=training, set_options=set_options)
 
 
 class Staged(nn.Module):
@@ -185,8 +189,8 @@ def test_loops_and_losses_of_stages_before_the_last_overlap():
     assert_alike(Recurrent, 4, training=True, calls=1, optimizer=scaled)
 
 
-def recomputed(options):
-    options._Popart.set("autoRecomputation", 3)
+def recomputed(options, kind=3):
+    options._Popart.set("autoRecomputation", kind)
 
 
 class Deep(nn.Module):
@@ -257,6 +261,69 @@ def test_what_a_model_marks_is_kept_and_what_lies_between_is_computed_again_when
     names = [step.name for step in recomputing.getReport().execution.steps]
     again = [place for place, name in enumerate(names) if name.startswith("stages/0/0/0/forward") and "matMul" in name][-1]
     assert any(name.startswith("stages/0/3/") and "/backward" in name for name in names[:again])
+
+
+class Normed(nn.Module):
+    """A stage of layers with norms, two of them with the same shapes, and another stage."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        deep = [layer for _ in range(3) for layer in (nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.Tanh())]
+        self.stages = nn.ModuleList((nn.Sequential(*deep), nn.Linear(WIDTH, WIDTH)))
+
+    def forward(self, x, labels):
+        for number, layers in enumerate(self.stages):
+            with poptorch.Block(f"stage{number}", ipu_id=number):
+                x = layers(x)
+                if number == 1:
+                    return x, nn.functional.cross_entropy(x, labels)
+
+
+def steps_of_first_stage(model):
+    """The names of what is done forward on the first IPU, as often as it stands in the program."""
+    return [
+        step.name for step in model.getReport().execution.steps if step.name.startswith("stages/0/") and "/forward" in step.name
+    ]
+
+
+def test_norms_alone_are_computed_again_where_options_say_so():
+    kept, keeping = run(poptorch.PipelinedExecution, Normed(), 3, training=True)
+    again, recomputing = run(
+        poptorch.PipelinedExecution, Normed(), 3, training=True, set_options=functools.partial(recomputed, kind=2)
+    )
+    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    assert stashed_bytes(recomputing) < stashed_bytes(keeping)
+    before, now = (Counter(steps_of_first_stage(model)) for model in (keeping, recomputing))
+    more = [name for name, times in now.items() if times > before[name]]
+    assert more
+    assert not any("linear" in name for name in more)
+    assert any("tanh" in name for name in more)
+
+
+def test_what_lies_between_cheap_places_is_computed_again_where_options_say_so():
+    kept, keeping = run(poptorch.PipelinedExecution, Normed(), 3, training=True)
+    again, recomputing = run(
+        poptorch.PipelinedExecution, Normed(), 3, training=True, set_options=functools.partial(recomputed, kind=1)
+    )
+    whole, all_again = run(poptorch.PipelinedExecution, Normed(), 3, training=True, set_options=recomputed)
+    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(kept, whole, strict=True))
+    assert stashed_bytes(all_again) < stashed_bytes(recomputing) < stashed_bytes(keeping)
+
+
+@pytest.mark.parametrize(
+    ("count", "ends"),
+    [
+        (1, [1]),
+        (8, [2, 3, 4, 5, 6, 7, 8]),
+        (25, [4, 7, 9, 10, *range(11, 26)]),
+    ],
+)
+def test_intervals_of_places_become_shorter(count, ends):
+    found = intervals(count)
+    assert [end for _, end in found] == ends
+    assert [begin for begin, _ in found] == [0, *ends[:-1]]
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_g
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.options.execution_strategies import PhasedExecution
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
+from pypoplar.poptorch.pipelines.checkpoints import Checkpoints, checkpoints_of
 from pypoplar.poptorch.pipelines.phase_walk import PhaseWalk, phases_of_nodes
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, check_order, stage_segments
 from pypoplar.poptorch.pipelines.stage_walk import StageWalk
@@ -188,7 +189,8 @@ class CapturedModel:
         if strategy is not None and strategy.overlaps and stages_of(self.joint) > 1:
             graph = new_graph(self.device, replicas)
             try:
-                return graph, *self._lowered(graph, stages, StageWalk.through_segments(stage_segments(self.joint)))
+                through = StageWalk.through_segments(stage_segments(self.joint), self._checkpoints())
+                return graph, *self._lowered(graph, stages, through)
             except NotPipelined as reason:
                 logger.warning("poptorch.PipelinedExecution: the model's stages run in turn, not at the same time: %s", reason)
         graph = new_graph(self.device, replicas)
@@ -230,7 +232,15 @@ class CapturedModel:
         news = *joint.buffers.values(), *joint.changed.values(), *joint.gradients.values()
         results = [*joint.outputs, joint.loss, *news, *anchors]
         needed = frozenset(node for node in results if isinstance(node, fx.Node))
-        return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, prunes=prunes).lower
+        checkpoints = self._checkpoints()
+        apart = frozenset[fx.Node]() if checkpoints is None else checkpoints.apart
+        return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, apart, prunes=prunes).lower
+
+    def _checkpoints(self) -> Checkpoints | None:
+        """What stages put aside where they are computed again."""
+        strategy = self.settings.strategy
+        overlaps = strategy is not None and strategy.overlaps and stages_of(self.joint) > 1 and self.optimizer is not None
+        return checkpoints_of(self.joint, self.settings.recomputation) if overlaps else None
 
     def optimizer_of(self, kept: KeptModel) -> HostOptimizer | None:
         """How the model trains, where its program is kept; `FileLoadError` if what is kept does not say so."""

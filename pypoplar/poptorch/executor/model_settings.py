@@ -20,6 +20,7 @@ from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy, Ph
 from pypoplar.poptorch.options.model_options import TARGETS
 from pypoplar.poptorch.options.plan_options import PlanOptions
 from pypoplar.poptorch.options.replica_groups import ReplicaGroups
+from pypoplar.poptorch.pipelines.checkpoints import Recomputation
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.poptorch.update.automatic_loss_scaling import LossScalingRule
 from pypoplar.poptorch.user_log import say_once
@@ -31,7 +32,6 @@ MEANS = {
     MeanReductionStrategy.Post: GradientReduction.MEAN,
     MeanReductionStrategy.PostAndLoss: GradientReduction.MEAN_AND_LOSS,
 }
-RECOMPUTED = (3, 4)  # PopART's RecomputationType Pipeline and RecomputeAll
 LEAST_STREAMED = 2  # elements, PopART's minElementsForOffChip
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
 
@@ -68,7 +68,7 @@ class ModelSettings:
     outline_threshold: float | None = 1.0  # what operations that repeat are worth at least to be a function; None for no functions
     outline_prunes: bool = True  # functions whose copies of arguments take too much
     same_buffers: bool = True  # whether all replicas are to have the same ones
-    recomputes: bool = False  # stages of a pipeline what their gradients take
+    recomputation: Recomputation = Recomputation.NONE  # what stages of a pipeline compute again
     loss_scaling: LossScalingRule | None = None  # by which it follows the gradients
     named_buffers: tuple[str, ...] = ()  # that a program says it writes
     streamed: int | None = None  # elements from which on a weight of a phase is in streaming memory; None where all are on tiles
@@ -119,7 +119,7 @@ class ModelSettings:
             float(popart.get("outlineThreshold", 1.0)) if popart.get("enableOutlining", True) else None,
             bool(popart.get("enableOutliningCopyCostPruning", True)),
             options.broadcast_buffers,
-            popart.get("autoRecomputation") in RECOMPUTED,
+            Recomputation(popart.get("autoRecomputation", 0)),
             _loss_scaling(popart) if training else None,
             tuple(popart.get("updatableNamedBuffers", ())),
             _streamed(options),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from attrs import define, field
 from torch import fx
 
@@ -48,12 +47,7 @@ class PipelinedStep(StepProgram):
             results += [self._result(copy, period) for copy in every]
         inputs = [copy for copy in before.programs if isinstance(copy, Copy)]
         written = [one.tensor for one in lowered.variables.values() if one.tensor is not None]
-        checkpoints = self._checkpoints() if settings.recomputes else frozenset[int]()
-        parts = cycle_parts(
-            *(lowered.graph, lowered.programs, inputs, results, written),
-            recomputes=settings.recomputes,
-            checkpoints=checkpoints,
-        )
+        parts = cycle_parts(lowered.graph, lowered.programs, inputs, results, written, self._staged.walk.kept_variables())
         self.cycle = parts.segments
         seeds = None if lowered.seed is None else Seeds(lowered.seed, lowered.walk.model.seeds or {})
         pipeline = PipelineProgram(lowered.graph, parts, seeds)
@@ -65,17 +59,6 @@ class PipelinedStep(StepProgram):
         if loops.period > 1 or every:
             step = Sequence([Repeat(loops.period, step) if loops.period > 1 else step, copied(every)])
         return Sequence([Repeat(loops.times, step) if loops.times > 1 else step, final])
-
-    def _checkpoints(self) -> frozenset[int]:
-        """The variables, by number, of what the model says is kept and not computed again."""
-        nodes = (
-            node for node in self.lowered.joint.graph.nodes if node.target is torch.ops.poptorch.recomputation_checkpoint.default
-        )
-        return frozenset(number for node in nodes if node in self._staged.segments.of for number in self._kept_of(node))
-
-    def _kept_of(self, node: fx.Node) -> set[int]:
-        value = self.lowered.value(node)
-        return set(value.variable_numbers()) if isinstance(value, Tensor) else set()
 
     def _parts(self) -> PartOf:
         return self._part_of

@@ -9,7 +9,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.options import EngineOptions
 from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.poptorch.options.option_values import OptionValues
-from pypoplar.poptorch.options.popart_table import MEANINGS, UNUSED, check_key
+from pypoplar.poptorch.options.popart_table import MEANINGS, check_key
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.tracebacks import public
 
@@ -51,7 +51,7 @@ class PopartOptions(OptionValues):
             if name == "engineOptions":
                 self.setEngineOptions(checked)
                 continue
-            if name not in MEANINGS or checked in UNUSED.get(name, ()):
+            if name not in MEANINGS:
                 say_once(f"Options._Popart.set({name!r}) changes nothing: it is about PopART's compiler, or about real machines")
             self.put(name, checked)
         return self

@@ -9,7 +9,7 @@ from pypoplar.poptorch.options import option_checks as checks
 from pypoplar.spelling import nearest
 
 MEANINGS = {
-    "autoRecomputation": "what a pipeline's stages compute again before their gradients: 3 or 4 all but the last, 0 nothing; 0",
+    "autoRecomputation": "what a pipeline's stages but the last compute again: 3 and 4 all, 2 norms, 1 between cheap places; 0",
     "automaticLossScalingSettings.binEdgeLocation": "from which share of the largest half on a gradient is too large; 0.125",
     "automaticLossScalingSettings.enabled": "Options.Training.setAutomaticLossScaling",
     "automaticLossScalingSettings.thresholdUpperCountProportion": "which share of gradients may be: the loss scaling grows; 1e-7",
@@ -31,9 +31,6 @@ MEANINGS = {
     "syntheticDataMode": "Options.enableSyntheticData: 0 off, 1 zeros, 2 random",
 }
 """Those that do what they say; others change nothing."""
-
-UNUSED = {"autoRecomputation": (1, 2)}
-"""Values of those that change nothing."""
 
 REFUSED = {
     "enableDistributedReplicatedGraphs": (False, "replicas that are spread over processes"),

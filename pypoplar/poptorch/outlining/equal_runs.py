@@ -43,11 +43,15 @@ class EqualRuns:
 
 
 def equal_runs(
-    walk: GraphWalk, operations: Sequence[fx.Node], threshold: float, wanted: Callable[[EqualRuns], bool]
+    walk: GraphWalk,
+    operations: Sequence[fx.Node],
+    threshold: float,
+    wanted: Callable[[EqualRuns], bool],
+    apart: frozenset[fx.Node] = frozenset(),
 ) -> list[EqualRuns]:
-    """All equal runs that are worth a threshold and wanted; no operation is in two."""
+    """All equal runs that are worth a threshold and wanted; no operation is in two, and none of those that stay `apart`."""
     slots, read = _with_turns(walk, operations), _Operands()
-    labels = _labels(walk, slots, read)
+    labels = _labels(walk, slots, read, apart)
     before = np.concatenate(([0.0], np.cumsum([0.0 if node is None else worth_of(node) for node in slots]))).tolist()
     slot = {node: place for place, node in enumerate(slots) if node is not None}
     position = {slot[node]: place for place, node in enumerate(operations)}
@@ -122,10 +126,10 @@ class _Operands(dict[fx.Node, list[fx.Node]]):
         return found
 
 
-def _labels(walk: GraphWalk, operations: Sequence[fx.Node | None], read: _Operands) -> Int64s:
+def _labels(walk: GraphWalk, operations: Sequence[fx.Node | None], read: _Operands, apart: frozenset[fx.Node]) -> Int64s:
     """A number for each operation, equal for equal ones; those that nobody may repeat, and turns, have one of their own."""
     labels = _Labels(walk, read)
-    return np.array([labels.of_turn() if node is None else labels.number(node) for node in operations], np.int64)
+    return np.array([labels.of_turn() if node is None or node in apart else labels.number(node) for node in operations], np.int64)
 
 
 @define(eq=False)

@@ -46,11 +46,20 @@ class Outlining:
 
     @staticmethod
     def of(
-        walk: GraphWalk, operations: SequenceOf[fx.Node], needed: frozenset[fx.Node], threshold: float, *, prunes: bool
+        walk: GraphWalk,
+        operations: SequenceOf[fx.Node],
+        needed: frozenset[fx.Node],
+        threshold: float,
+        apart: frozenset[fx.Node] = frozenset(),
+        *,
+        prunes: bool,
     ) -> Outlining:
-        """The equal runs that are worth a threshold; if it `prunes`, without those whose copies take too much."""
+        """The equal runs that are worth a threshold, without operations that stay `apart`.
+
+        If it `prunes`, without those whose copies take too much.
+        """
         outlining = Outlining(walk, operations, needed, any(map(draws, operations)))
-        for runs in equal_runs(walk, operations, threshold, outlining._is_cheap if prunes else lambda runs: True):
+        for runs in equal_runs(walk, operations, threshold, outlining._is_cheap if prunes else lambda runs: True, apart):
             outlining._runs.update({start: (runs, number) for number, start in enumerate(runs.starts)})
         return outlining
 

@@ -10,7 +10,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.liveness.block_effects import AtomEffects, block_effects
 from pypoplar.graph.graph import Graph
-from pypoplar.poptorch.pipelines.recomputation import done_once
+from pypoplar.poptorch.pipelines.recomputation import KeptVariables, done_once
 from pypoplar.program import Sequence
 from pypoplar.program.base import Program
 
@@ -22,16 +22,16 @@ def parts_again(
     forward: SequenceOf[Program],
     backward: SequenceOf[Program],
     kept: frozenset[int],
-    tensors: frozenset[int],
+    chosen: KeptVariables,
 ) -> list[Program] | None:
     """The steps of a stage backward, with those forward that make again what they take, each as late as it can be.
 
-    `tensors` are the variables, by number, that are put aside beside the stage's inputs; `kept` those that stay from one
-    micro-batch to the next. None where a step would have to be done twice, or finds what another has changed since.
+    What is `chosen` is put aside beside the stage's inputs; `kept` are the variables, by number, that stay from one micro-batch
+    to the next. None where a step would have to be done twice, or finds what another has changed since.
     """
     effects = block_effects(graph, [Sequence([step]) for step in (*forward, *backward)]).surely
     flow = _Flow.of(effects, len(forward))
-    flow.keep(tensors, done_once(graph, forward, kept), kept)
+    flow.keep(chosen.tensors, done_once(graph, forward, kept, chosen), kept)
     program: list[Program] = []
     for number, step in enumerate(backward, len(forward)):
         again = flow.needed(number)

@@ -17,7 +17,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import Pass
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.pipelines.kept_within import parts_again
-from pypoplar.poptorch.pipelines.recomputation import steps_again
+from pypoplar.poptorch.pipelines.recomputation import KeptVariables, steps_again
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
 from pypoplar.program import Copy, Sequence
 from pypoplar.program.base import Program
@@ -79,14 +79,12 @@ def cycle_parts(
     inputs: Iterable[Copy],
     results: Iterable[SentResult],
     written: Iterable[Tensor],
-    *,
-    recomputes: bool = False,
-    checkpoints: frozenset[int] = frozenset(),
+    chosen: KeptVariables | None = None,
 ) -> CycleParts:
     """The units of segments, of copies from the host, and of results. `NotPipelined` for what cannot overlap.
 
-    `written` is what the host gives values between calls. If it `recomputes`, all stages but the last make again what their
-    gradients take, from their inputs and `checkpoints`, variables by number.
+    `written` is what the host gives values between calls. If something is `chosen`, all stages but the last make again what
+    their gradients take, from their inputs and that.
     """
     initial = _initial(graph, written)
     ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
@@ -99,8 +97,8 @@ def cycle_parts(
             else:
                 own.programs.append(step)
         segments.append(own)
-    if recomputes:
-        _recompute(graph, segments, initial, checkpoints)
+    if chosen is not None:
+        _recompute(graph, segments, initial, chosen)
     hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
     sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
     units = [*arrivals, *hosts, *segments, *sent]
@@ -127,18 +125,18 @@ def _initial(graph: Graph, written: Iterable[Tensor]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int], checkpoints: frozenset[int]) -> None:
+def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int], chosen: KeptVariables) -> None:
     """Let segments backward compute again what they take; the last stage's follow at once, and need not.
 
-    Without checkpoints all of it comes first, which is all that gradients of a chain of layers need.
+    If nothing is kept beside their inputs all of it comes first, which is all that gradients of a chain of layers need.
     """
     found = {(one.segment.stage, one.segment.direction): one for one in segments if one.segment is not None}
     last = max(stage for stage, _ in found)
     for (stage, direction), unit in found.items():
         if direction is Pass.BACKWARD and stage < last:
             forward, backward = found[stage, Pass.FORWARD].programs, unit.programs
-            parts = parts_again(graph, forward, backward, initial, checkpoints) if checkpoints else None
-            unit.programs = parts or [*steps_again(graph, forward, backward, initial, checkpoints), *backward]
+            parts = parts_again(graph, forward, backward, initial, chosen) if chosen.tensors else None
+            unit.programs = parts or [*steps_again(graph, forward, backward, initial, chosen), *backward]
 
 
 def _in_turn(arrivals: list[CycleUnit], touch: _Touches) -> list[CycleUnit]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
 
+from attrs import frozen
+
 from pypoplar.compiler.liveness.block_effects import Touched, touched_variables
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import HostFunction
@@ -11,21 +13,31 @@ from pypoplar.program import Call
 from pypoplar.program.base import Program
 
 
+@frozen
+class KeptVariables:
+    """Variables, by number, that are put aside beside the inputs of a stage; and those that alone are made again, if not all."""
+
+    tensors: frozenset[int] = frozenset()
+    again: frozenset[int] | None = None
+
+
 def steps_again(
     graph: Graph,
     forward: SequenceOf[Program],
     backward: SequenceOf[Program],
     kept: frozenset[int],
-    tensors: frozenset[int] = frozenset(),
+    chosen: KeptVariables,
 ) -> list[Program]:
     """The steps of a stage forward that make again what its steps backward read.
 
-    What functions of the host give is made once, and so are the variables of `tensors`, by number, and what comes from variables
+    What functions of the host give is made once, and so are the variables that are `chosen`, and what comes from variables
     that are `kept` from one micro-batch to the next and change: that is put aside. So is what it makes together with others.
     """
     touched = touched_variables(graph, [*forward, *backward])
     own, behind = touched[: len(forward)], touched[len(forward) :]
-    once = _once(forward, own, kept) | {n for n, one in enumerate(own) if one.written & tensors}
+    once = _once(forward, own, kept) | _beside(own, chosen)
+    if chosen.again is None:
+        once |= {n for n, one in enumerate(own) if one.written & chosen.tensors}
     needed = frozenset(variable for one in behind for variable in one.read)
     while True:
         again = _needed(own, once, needed)
@@ -35,9 +47,25 @@ def steps_again(
         once |= fresh
 
 
-def done_once(graph: Graph, forward: SequenceOf[Program], kept: frozenset[int]) -> set[int]:
-    """The steps, by number, that are not done again: functions of the host, and what has to do with what changes and is `kept`."""
-    return _once(forward, touched_variables(graph, forward), kept)
+def done_once(graph: Graph, forward: SequenceOf[Program], kept: frozenset[int], chosen: KeptVariables) -> set[int]:
+    """The steps, by number, that are not done again.
+
+    These are functions of the host, what has to do with what changes and is `kept`, and all beside what is `chosen`.
+    """
+    own = touched_variables(graph, forward)
+    return _once(forward, own, kept) | _beside(own, chosen)
+
+
+def _beside(own: SequenceOf[Touched], chosen: KeptVariables) -> set[int]:
+    """The steps, by number, that make nothing of what alone is made again, and nothing that it is made of and is not put aside."""
+    if chosen.again is None:
+        return set()
+    making, wanted = set[int](), set(chosen.again)
+    for number in reversed(range(len(own))):
+        if own[number].written & wanted:
+            making.add(number)
+            wanted |= own[number].read - chosen.tensors
+    return set(range(len(own))) - making
 
 
 def _once(forward: SequenceOf[Program], own: SequenceOf[Touched], kept: frozenset[int]) -> set[int]:

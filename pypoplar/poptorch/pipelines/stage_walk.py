@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import attrs
 from attrs import define, field, frozen
 from torch import fx
 
@@ -12,6 +14,8 @@ from pypoplar.poptorch.lowering.entry_context import Create, EndContext, EntryCo
 from pypoplar.poptorch.lowering.values import Pending
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph, ModelWalk
 from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
+from pypoplar.poptorch.pipelines.checkpoints import Checkpoints
+from pypoplar.poptorch.pipelines.recomputation import KeptVariables
 from pypoplar.poptorch.pipelines.stage_segments import Segment, StageSegments
 from pypoplar.program import Sequence
 
@@ -33,22 +37,42 @@ class StageWalk(ModelWalk):
 
     segments: StageSegments = field(kw_only=True)
     programs: dict[Segment, Sequence] = field(kw_only=True)
+    checkpoints: Checkpoints | None = field(kw_only=True)
 
     @staticmethod
-    def through_segments(segments: StageSegments) -> Callable[[WalkValues], ModelWalk]:
-        """What makes a walk with these segments."""
+    def through_segments(segments: StageSegments, checkpoints: Checkpoints | None) -> Callable[[WalkValues], ModelWalk]:
+        """What makes a walk with these segments; where they are computed again, with what is put aside."""
 
         def begin(start: WalkValues) -> ModelWalk:
             programs = {one: Sequence() for one in segments.segments}
             start.model.seeds = {}
             first = programs[segments.segments[0]]
-            return StageWalk(start.model, first, start.values, start.ipus, start.copies, segments=segments, programs=programs)
+            known = start.model, first, start.values, start.ipus, start.copies
+            return StageWalk(*known, segments=segments, programs=programs, checkpoints=checkpoints)
 
         return begin
 
     def comes_to(self, node: fx.Node) -> None:
         """Let what follows be of the segment of an operation."""
         self.program = self.programs[self.segments.of[node]]
+
+    def lower(self, node: fx.Node) -> None:
+        """Lower one operation; what is put aside is there for all that take it."""
+        super().lower(node)
+        chosen = self.checkpoints
+        if chosen is not None and chosen.again is None and node in chosen.kept and isinstance(self.values[node], Pending):
+            self.compute(node)
+
+    def kept_variables(self) -> KeptVariables | None:
+        """The variables that are put aside; None where nothing is computed again."""
+        chosen = self.checkpoints
+        if chosen is None:
+            return None
+        again = None if chosen.again is None else self._variables_of(chosen.again)
+        return KeptVariables(self._variables_of(chosen.kept) - (again or frozenset()), again)
+
+    def _variables_of(self, nodes: Iterable[fx.Node]) -> frozenset[int]:
+        return frozenset(number for node in nodes if node in self.values for number in variables_of(self.values[node]))
 
     def context(self, node: fx.Node) -> EntryContext:
         """What the entry of an operation is given."""
@@ -92,3 +116,13 @@ class StagedGraph(LoweredGraph):
         if node in self.walk.segments.of:
             self.walk.comes_to(node)
         return super().tensor(node)
+
+
+def variables_of(value: Any) -> set[int]:
+    """The variables, by number, of the tensors of what an operation has become."""
+    if isinstance(value, Tensor):
+        return set(value.variable_numbers())
+    parts = value if isinstance(value, list | tuple) else ()
+    if attrs.has(type(value)) and not isinstance(value, Pending):
+        parts = tuple(getattr(value, one.name) for one in attrs.fields(type(value)))
+    return set[int]().union(*map(variables_of, parts))
