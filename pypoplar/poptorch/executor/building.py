@@ -36,7 +36,7 @@ from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_g
 from pypoplar.poptorch.operators import name_calls
 from pypoplar.poptorch.options.execution_strategies import PhasedExecution
 from pypoplar.poptorch.outlining.outlined_runs import Outlining
-from pypoplar.poptorch.pipelines.checkpoints import Checkpoints, checkpoints_of
+from pypoplar.poptorch.pipelines.checkpoints import KeptOperations, checkpoints_of
 from pypoplar.poptorch.pipelines.phase_walk import PhaseWalk, phases_of_nodes
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, check_order, stage_segments
 from pypoplar.poptorch.pipelines.stage_walk import StageWalk
@@ -236,7 +236,7 @@ class CapturedModel:
         apart = frozenset[fx.Node]() if checkpoints is None else checkpoints.apart
         return lambda walk, nodes: Outlining.of(walk, nodes, needed, threshold, apart, prunes=prunes).lower
 
-    def _checkpoints(self) -> Checkpoints | None:
+    def _checkpoints(self) -> KeptOperations | None:
         """What stages put aside where they are computed again."""
         strategy = self.settings.strategy
         overlaps = strategy is not None and strategy.overlaps and stages_of(self.joint) > 1 and self.optimizer is not None

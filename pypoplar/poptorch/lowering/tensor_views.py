@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,15 @@ SAME = (
     *(aten.contiguous.default, torch.ops.prims.view_of.default),
     torch.ops.poptorch.identity_loss.default,
     torch.ops.poptorch.set_available_memory.default,
+)
+
+VIEWS = frozenset(
+    {
+        *(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.t.default, aten.permute.default),
+        *(aten.transpose.int, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default),
+        *(aten.expand.default, aten.select.int, aten.slice.Tensor, aten.split.Tensor, aten.detach.default, aten.alias.default),
+        *(aten.clone.default, aten.unbind.int, operator.getitem),
+    }
 )
 
 

@@ -14,18 +14,11 @@ from torch import fx
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poptorch.lowering.elements import ELEMENTS
+from pypoplar.poptorch.lowering.tensor_views import VIEWS
 from pypoplar.poptorch.lowering.walks.graph_walk import GraphWalk
 from pypoplar.poptorch.outlining.repeats import RepeatedStretch, repeats
 
 aten = torch.ops.aten
-VIEWS = frozenset(
-    {
-        *(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.t.default, aten.permute.default),
-        *(aten.transpose.int, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default),
-        *(aten.expand.default, aten.select.int, aten.slice.Tensor, aten.split.Tensor, aten.detach.default, aten.alias.default),
-        *(aten.clone.default, aten.unbind.int, operator.getitem),
-    }
-)
 OF_ELEMENTS, OF_OTHERS = 0.01, 1.0  # what outlining an operation is worth: PopART has 1 for those that have large vertices
 DEPTH_SEEN = 3  # how far entries look around: at the transpose of a view of a gradient, at what the parts of a sum are made of
 

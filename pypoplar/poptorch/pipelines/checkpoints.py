@@ -13,7 +13,7 @@ from attrs import frozen
 from torch import fx
 
 from pypoplar.poptorch.capture import JointGraph, Pass
-from pypoplar.poptorch.outlining.equal_runs import VIEWS
+from pypoplar.poptorch.lowering.tensor_views import VIEWS
 
 aten = torch.ops.aten
 MARK = torch.ops.poptorch.recomputation_checkpoint.default
@@ -44,7 +44,7 @@ class Recomputation(IntEnum):
 
 
 @frozen(eq=False)
-class Checkpoints:
+class KeptOperations:
     """Operations whose results are put aside beside the inputs of stages; and those that alone are done again, if it is not all."""
 
     kept: frozenset[fx.Node]
@@ -56,7 +56,7 @@ class Checkpoints:
         return self.again or self.kept
 
 
-def checkpoints_of(joint: JointGraph, kind: Recomputation) -> Checkpoints | None:
+def checkpoints_of(joint: JointGraph, kind: Recomputation) -> KeptOperations | None:
     """Those of a model; None where nothing is done again."""
     if kind is Recomputation.NONE:
         return None
@@ -64,10 +64,10 @@ def checkpoints_of(joint: JointGraph, kind: Recomputation) -> Checkpoints | None
     marked = frozenset(node for node in forward if node.target is MARK)
     if kind is Recomputation.NORM_ONLY:
         again = _norms(forward)
-        return Checkpoints(frozenset(forward) - again, again)
+        return KeptOperations(frozenset(forward) - again, again)
     if kind is Recomputation.STANDARD:
-        return Checkpoints(marked | _cheapest(joint, forward))
-    return Checkpoints(marked)
+        return KeptOperations(marked | _cheapest(joint, forward))
+    return KeptOperations(marked)
 
 
 def _norms(forward: SequenceOf[fx.Node]) -> frozenset[fx.Node]:

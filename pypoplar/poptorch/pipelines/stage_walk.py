@@ -14,7 +14,7 @@ from pypoplar.poptorch.lowering.entry_context import Create, EndContext, EntryCo
 from pypoplar.poptorch.lowering.values import Pending
 from pypoplar.poptorch.lowering.walks.model_walk import LoweredGraph, ModelWalk
 from pypoplar.poptorch.lowering.walks.walk_values import WalkValues
-from pypoplar.poptorch.pipelines.checkpoints import Checkpoints
+from pypoplar.poptorch.pipelines.checkpoints import KeptOperations
 from pypoplar.poptorch.pipelines.recomputation import KeptVariables
 from pypoplar.poptorch.pipelines.stage_segments import Segment, StageSegments
 from pypoplar.program import Sequence
@@ -37,10 +37,10 @@ class StageWalk(ModelWalk):
 
     segments: StageSegments = field(kw_only=True)
     programs: dict[Segment, Sequence] = field(kw_only=True)
-    checkpoints: Checkpoints | None = field(kw_only=True)
+    checkpoints: KeptOperations | None = field(kw_only=True)
 
     @staticmethod
-    def through_segments(segments: StageSegments, checkpoints: Checkpoints | None) -> Callable[[WalkValues], ModelWalk]:
+    def through_segments(segments: StageSegments, checkpoints: KeptOperations | None) -> Callable[[WalkValues], ModelWalk]:
         """What makes a walk with these segments; where they are computed again, with what is put aside."""
 
         def begin(start: WalkValues) -> ModelWalk:
