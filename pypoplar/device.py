@@ -16,6 +16,7 @@ from pypoplar.target import (
     check_count,
     check_parameter,
     check_timing,
+    checked_limits,
     find_preset,
 )
 from pypoplar.target import RelativeSyncDelayType as SyncDelay
@@ -596,10 +597,7 @@ def _check_field(name: str, value: Any) -> Any:
             raise InvalidOption(f"{name} must be RelativeSyncDelayType.NO_DELAY or AUTO, got {value!r}")
         return value
     if name == "globalExchangeConstraints":
-        limits = tuple(ordered(value, name, "[limit, limit]"))
-        if not all(isinstance(limit, GlobalExchangeConstraint) for limit in limits):
-            raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
-        return limits
+        return checked_limits(value, name)
     checked = check_parameter(FIELDS[name], name, value)
     if name == "dataPathWidth" and checked % 32:
         raise InvalidOption(f"{name} must be a multiple of 32 bits, got {checked}")

@@ -133,6 +133,15 @@ class GlobalExchangeConstraint:
     flows: tuple[GlobalExchangeFlow, ...] = field(converter=_all_flows)
 
 
+def checked_limits(value: object, name: str = "global_exchange_constraints") -> tuple[GlobalExchangeConstraint, ...]:
+    """`value` as limits in their order; `InvalidOption` calls what is none by `name`."""
+    given = ordered(value, name, "[limit, limit]")
+    limits = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(limit, GlobalExchangeConstraint) for limit in limits):
+        raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
+    return limits
+
+
 TargetValue: TypeAlias = "float | str | TargetType | RelativeSyncDelayType | Sequence[GlobalExchangeConstraint]"
 """What attributes of a `Target` are; a bool and an int are floats to type checkers."""
 
@@ -255,7 +264,7 @@ class Target(ShownInNotebooks):
     global_sync_cycles: int
     syncs_without_exchange: bool
     compute_set_start_cycles: int
-    global_exchange_constraints: tuple[GlobalExchangeConstraint, ...]
+    global_exchange_constraints: tuple[GlobalExchangeConstraint, ...] = field(converter=checked_limits)
     sync_configuration: str
     ipu_link_topology: str
     ipu_link_domain_size: int
@@ -304,6 +313,8 @@ class Target(ShownInNotebooks):
             known = " or ".join(map(repr, LINK_TOPOLOGIES))
             near = nearest(str(self.ipu_link_topology), LINK_TOPOLOGIES)
             raise InvalidOption(f"ipuLinkTopology is {known}, got {self.ipu_link_topology!r}{near}")
+        if not isinstance(self.gateway_mode, bool):
+            raise InvalidOption(f"gateway_mode must be True or False, got {self.gateway_mode!r}")
         size = check_count("ipuLinkDomainSize", self.ipu_link_domain_size)
         if size > MOST_OF_DOMAIN:
             raise InvalidOption(f"ipuLinkDomainSize is at most {MOST_OF_DOMAIN}, got {size}")

@@ -133,6 +133,7 @@ def test_an_unknown_field_is_refused_with_the_nearest():
         ("host_sync_seconds", float("inf")),
         ("relativeSyncDelay", "NO_DELAY"),
         ("globalExchangeConstraints", [1]),
+        ("globalExchangeConstraints", 1),
     ],
 )
 def test_values_out_of_range_are_refused_and_change_nothing(name, value):

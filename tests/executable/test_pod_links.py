@@ -181,6 +181,21 @@ def test_a_wiring_that_cannot_be_is_told(opts, told):
         Target.createIPUTarget(16, "bow", opts=opts)
 
 
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"gateway_mode": "off"}, "gateway_mode must be True or False, got 'off'"),
+        ({"gateway_mode": 0}, "gateway_mode must be True or False, got 0"),
+        ({"global_exchange_constraints": 1}, "global_exchange_constraints must be a list of GlobalExchangeConstraint, got 1"),
+        ({"global_exchange_constraints": [1.0]}, r"must be a list of GlobalExchangeConstraint, got \[1.0\]"),
+        ({"links": 0}, "ipu_link_bytes_per_second must be a number of B/s, at least 1, got 0"),
+    ],
+)
+def test_links_that_cannot_be_are_told(changed, told):
+    with pytest.raises(InvalidOption, match=told):
+        Target.createIPUTarget(16, "bow").evolve(**changed)
+
+
 def test_a_target_says_how_it_is_wired():
     opts = {"ipuLinkTopology": "torus", "ipuLinkDomainSize": "64", "ipuLinkConfiguration": "slidingWindow", "gatewayMode": "true"}
     target = Target.createIPUTarget(16, "bow", opts={**opts, "instanceSize": "64"})
