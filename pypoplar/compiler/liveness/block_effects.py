@@ -54,9 +54,8 @@ class Touched:
     written: frozenset[int]
 
 
-def touched_variables(graph: Graph, programs: Sequence[Program]) -> list[Touched]:
+def touched_variables(graph: Graph, frozen: FrozenGraph, programs: Sequence[Program]) -> list[Touched]:
     """What each of many programs touches, variable by variable, which is told sooner than `block_effects`."""
-    frozen = graph.freeze()
     tree = operation_tree(programs, graph)
     regions = collect_regions(frozen, find_usage(tree, []).compute_sets)
     owner = regions.strands.owner
@@ -80,9 +79,8 @@ def touched_variables(graph: Graph, programs: Sequence[Program]) -> list[Touched
     return touched
 
 
-def block_effects(graph: Graph, programs: Sequence[Program]) -> BlockEffects:
-    """What programs of a graph do. Constants are nothing that they do something to."""
-    frozen = graph.freeze()
+def block_effects(graph: Graph, frozen: FrozenGraph, programs: Sequence[Program]) -> BlockEffects:
+    """What programs of a graph do, which has been frozen as it is. Constants are nothing that they do something to."""
     workers = graph.replicas().tiles.target.getNumWorkerContexts()
     tree = operation_tree(programs, graph)
     usage = find_usage(tree, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from attrs import define, field
 from torch import fx
 
@@ -13,7 +14,7 @@ from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.common_rounding import rounded_alike
 from pypoplar.poptorch.executor.step_program import OutputCopy, StepProgram, copied
 from pypoplar.poptorch.pipelines.pipeline_program import PipelineProgram, Seeds
-from pypoplar.poptorch.pipelines.pipeline_units import IpusOfElements, SentResult, cycle_parts
+from pypoplar.poptorch.pipelines.pipeline_units import SentResult, cycle_parts
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined, Segment
 from pypoplar.poptorch.pipelines.stage_walk import StagedGraph
 from pypoplar.poptorch.update.accumulation import BatchPart, PartOf
@@ -126,7 +127,8 @@ class PipelinedStep(StepProgram):
         kept = {number for one in lowered.variables.values() if one.tensor is not None for number in one.tensor.variable_numbers()}
         if kept.isdisjoint(tensor.variable_numbers()):
             return tensor
-        ipus = IpusOfElements.of(lowered.graph).of_tensor(tensor)
+        tiles = lowered.graph.getTarget().getTilesPerIPU()
+        ipus = {int(tile) // tiles for tile in np.unique(lowered.graph.mapped_pieces(tensor)[2])}
         segment = lowered.segments.on(min(ipus, default=0))
         if len(ipus) != 1 or segment is None:
             raise NotPipelined(f"{name} lies on several IPUs, or on one without a stage")

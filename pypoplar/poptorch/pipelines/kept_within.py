@@ -9,6 +9,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.liveness.block_effects import AtomEffects, block_effects
+from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.pipelines.recomputation import KeptVariables, done_once
 from pypoplar.program import Sequence
@@ -19,6 +20,7 @@ BEFORE, LOST = -1, -2  # what an atom holds: what was there before the stage; no
 
 def parts_again(
     graph: Graph,
+    frozen: FrozenGraph,
     forward: SequenceOf[Program],
     backward: SequenceOf[Program],
     kept: frozenset[int],
@@ -29,9 +31,9 @@ def parts_again(
     What is `chosen` is put aside beside the stage's inputs; `kept` are the variables, by number, that stay from one micro-batch
     to the next. None where a step would have to be done twice, or finds what another has changed since.
     """
-    effects = block_effects(graph, [Sequence([step]) for step in (*forward, *backward)]).surely
+    effects = block_effects(graph, frozen, [Sequence([step]) for step in (*forward, *backward)]).surely
     flow = _Flow.of(effects, len(forward))
-    flow.keep(chosen.tensors, done_once(graph, forward, kept, chosen), kept)
+    flow.keep(chosen.tensors, done_once(graph, frozen, forward, kept, chosen), kept)
     program: list[Program] = []
     for number, step in enumerate(backward, len(forward)):
         again = flow.needed(number)

@@ -12,6 +12,7 @@ from attrs import define, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.liveness.block_effects import BlockEffects, block_effects
+from pypoplar.graph.frozen import FrozenGraph, FrozenMapping, FrozenVariables
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import Pass
@@ -86,8 +87,9 @@ def cycle_parts(
     `written` is what the host gives values between calls. If something is `chosen`, all stages but the last make again what
     their gradients take, from their inputs and that.
     """
-    initial = _initial(graph, written)
-    ipus, arrivals, segments = IpusOfElements.of(graph), list[CycleUnit](), list[CycleUnit]()
+    frozen = graph.freeze()  # once: of a large network this takes as much memory as all that is built
+    initial = _initial(frozen.variables, written)
+    ipus, arrivals, segments = IpusOfElements.of(graph, frozen.mapping), list[CycleUnit](), list[CycleUnit]()
     last = max(one.stage for one in programs)
     for segment, program in programs.items():
         own = CycleUnit(UnitKind.SEGMENT, segment.name, segment.offset, [], segment)
@@ -98,11 +100,11 @@ def cycle_parts(
                 own.programs.append(step)
         segments.append(own)
     if chosen is not None:
-        _recompute(graph, segments, initial, chosen)
+        _recompute(graph, frozen, segments, initial, chosen)
     hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
     sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
     units = [*arrivals, *hosts, *segments, *sent]
-    effects = block_effects(graph, [Sequence(unit.programs) for unit in units])
+    effects = block_effects(graph, frozen, [Sequence(unit.programs) for unit in units])
     _check_ipus(units, effects, ipus)
     touch = _Touches.of(effects, units)
     for host in hosts:
@@ -117,15 +119,17 @@ def cycle_parts(
     return CycleParts(tuple(kept), rows, copies, ipus, initial)
 
 
-def _initial(graph: Graph, written: Iterable[Tensor]) -> frozenset[int]:
+def _initial(variables: FrozenVariables, written: Iterable[Tensor]) -> frozenset[int]:
     """The variables with initial values, and those that the host writes."""
-    variables, found = graph.freeze().variables, {number for tensor in written for number in tensor.variable_numbers()}
+    found = {number for tensor in written for number in tensor.variable_numbers()}
     for runs, _ in variables.initial:
         found |= set((np.searchsorted(variables.first, runs.start[runs.count > 0], "right") - 1).tolist())
     return frozenset(found)
 
 
-def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset[int], chosen: KeptVariables) -> None:
+def _recompute(
+    graph: Graph, frozen: FrozenGraph, segments: SequenceOf[CycleUnit], initial: frozenset[int], chosen: KeptVariables
+) -> None:
     """Let segments backward compute again what they take; the last stage's follow at once, and need not.
 
     If nothing is kept beside their inputs all of it comes first, which is all that gradients of a chain of layers need.
@@ -135,8 +139,8 @@ def _recompute(graph: Graph, segments: SequenceOf[CycleUnit], initial: frozenset
     for (stage, direction), unit in found.items():
         if direction is Pass.BACKWARD and stage < last:
             forward, backward = found[stage, Pass.FORWARD].programs, unit.programs
-            parts = parts_again(graph, forward, backward, initial, chosen) if chosen.tensors else None
-            unit.programs = parts or [*steps_again(graph, forward, backward, initial, chosen), *backward]
+            parts = parts_again(graph, frozen, forward, backward, initial, chosen) if chosen.tensors else None
+            unit.programs = parts or [*steps_again(graph, frozen, forward, backward, initial, chosen), *backward]
 
 
 def _in_turn(arrivals: list[CycleUnit], touch: _Touches) -> list[CycleUnit]:
@@ -243,9 +247,8 @@ class IpusOfElements:
     changes: Int64s  # the stretches that are on another IPU than the one before
 
     @staticmethod
-    def of(graph: Graph) -> IpusOfElements:
-        """Those of all elements that a graph has now."""
-        mapping = graph.freeze().mapping
+    def of(graph: Graph, mapping: FrozenMapping) -> IpusOfElements:
+        """Those of all elements of a mapping of a graph."""
         tiles = graph.replicas().tiles.target.getTilesPerIPU()
         ipu = mapping.tile.astype(np.int64) // tiles
         return IpusOfElements(mapping.begin.astype(np.int64), ipu, np.flatnonzero(np.diff(ipu)) + 1)
@@ -274,7 +277,7 @@ def _check_ipus(units: SequenceOf[CycleUnit], effects: BlockEffects, ipus: IpusO
     regions, frozen = effects.regions, effects.frozen
     of_strands = frozen.vertices.compute_set[regions.vertex][regions.strands.owner]
     order = np.argsort(of_strands, kind="stable")
-    sets = of_strands[order]
+    first = np.searchsorted(of_strands[order], np.arange(len(frozen.compute_sets) + 1, dtype=of_strands.dtype)).tolist()
     for unit, accesses in zip(units, effects.accesses, strict=True):
         if unit.kind is not UnitKind.SEGMENT or unit.segment is None:
             continue
@@ -284,8 +287,7 @@ def _check_ipus(units: SequenceOf[CycleUnit], effects: BlockEffects, ipus: IpusO
                 found |= ipus.of_tensor(tensor)
             name = "a copy"
             if access.compute_set >= 0:
-                low, high = np.searchsorted(sets, [access.compute_set, access.compute_set + 1])
-                own = order[low:high]
+                own = order[first[access.compute_set] : first[access.compute_set + 1]]
                 begin = regions.strands.begin[own]
                 found |= ipus.between(begin, begin + regions.strands.length[own] - 1)
                 name = frozen.compute_sets[access.compute_set]

@@ -7,6 +7,7 @@ from collections.abc import Sequence as SequenceOf
 from attrs import frozen
 
 from pypoplar.compiler.liveness.block_effects import Touched, touched_variables
+from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import HostFunction
 from pypoplar.program import Call
@@ -23,6 +24,7 @@ class KeptVariables:
 
 def steps_again(
     graph: Graph,
+    frozen: FrozenGraph,
     forward: SequenceOf[Program],
     backward: SequenceOf[Program],
     kept: frozenset[int],
@@ -33,7 +35,7 @@ def steps_again(
     What functions of the host give is made once, and so are the variables that are `chosen`, and what comes from variables
     that are `kept` from one micro-batch to the next and change: that is put aside. So is what it makes together with others.
     """
-    touched = touched_variables(graph, [*forward, *backward])
+    touched = touched_variables(graph, frozen, [*forward, *backward])
     own, behind = touched[: len(forward)], touched[len(forward) :]
     once = _once(forward, own, kept) | _beside(own, chosen)
     if chosen.again is None:
@@ -47,12 +49,14 @@ def steps_again(
         once |= fresh
 
 
-def done_once(graph: Graph, forward: SequenceOf[Program], kept: frozenset[int], chosen: KeptVariables) -> set[int]:
+def done_once(
+    graph: Graph, frozen: FrozenGraph, forward: SequenceOf[Program], kept: frozenset[int], chosen: KeptVariables
+) -> set[int]:
     """The steps, by number, that are not done again.
 
     These are functions of the host, what has to do with what changes and is `kept`, and all beside what is `chosen`.
     """
-    own = touched_variables(graph, forward)
+    own = touched_variables(graph, frozen, forward)
     return _once(forward, own, kept) | _beside(own, chosen)
 
 
