@@ -104,11 +104,37 @@ class _EdgeBlock:
         of_edges, of_runs = (self.vertex, self.code, self.length), (self.start, self.count, self.step)
         return _EdgeBlock(*(column[:edges] for column in of_edges), *(column[:runs] for column in of_runs))
 
+    def with_more(self, more: _EdgeBlock) -> _EdgeBlock:
+        """Both in order, those of `more` behind others of the same vertex, field and row; both are in order already."""
+        fields, rows = (1 + max(own, other) for own, other in zip(self._most(), more._most(), strict=True))
+        at = np.searchsorted(self._keys(fields, rows), more._keys(fields, rows), "right")
+        runs = np.repeat(at if len(self.start) == len(self.vertex) else offsets(self.length)[at], more.length)
+        of_edges = (np.insert(getattr(self, name), at, getattr(more, name)) for name in ("vertex", "code", "length"))
+        return _EdgeBlock(
+            *of_edges, *(np.insert(getattr(self, name), runs, getattr(more, name)) for name in ("start", "count", "step"))
+        )
+
+    def _most(self) -> tuple[int, int]:
+        """The largest field and row."""
+        return int((self.code & _FIELD).max(initial=0)), int((self.code >> _ROW_SHIFT).max(initial=0))
+
+    def _keys(self, fields: int, rows: int) -> Int64s:
+        """What edges are sorted by: vertex, field below `fields`, and row below `rows`."""
+        keys = self.vertex * fields
+        keys += self.code & _FIELD
+        keys *= rows
+        keys += self.code >> _ROW_SHIFT
+        return keys
+
     def in_order(self) -> _EdgeBlock:
         """Sorted by vertex, field and row."""
-        order = _sorting(self.vertex, self.code & _FIELD, self.code >> _ROW_SHIFT)
-        if order is None:
+        if not len(self.vertex):
             return self
+        keys = self._keys(*(1 + most for most in self._most()))
+        if (keys[1:] >= keys[:-1]).all():
+            return self
+        order = np.argsort(keys, kind="stable")
+        del keys
         length = self.length[order]
         runs = order if len(self.start) == len(order) else ragged(offsets(self.length)[:-1][order], length)
         return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
@@ -271,7 +297,7 @@ class EdgeTable:
                 self._blocks = [_EdgeBlock.joined(self._blocks).in_order().unwriteable()]
             edges = self._blocks[0] if self._blocks else _EdgeBlock.of_rows(np.zeros((0, 5), np.int64))
         if more is not None:
-            edges = _EdgeBlock.joined([edges, _EdgeBlock.of_rows(more)]).in_order()
+            edges = edges.with_more(_EdgeBlock.of_rows(more).in_order())
         start, count, step = edges.start, edges.count, edges.step
         first_run = offsets(edges.length)
         full = count > 0
@@ -295,16 +321,6 @@ def _edges_up_to(vertex: Int64s, first_vertex: int) -> int:
     """How many edges there are without those at the end whose vertices are from one on."""
     others = np.flatnonzero(vertex < first_vertex)
     return int(others[-1]) + 1 if len(others) else 0
-
-
-def _sorting(vertex: Int64s, field: Int64s, row: Int64s) -> Int64s | None:
-    """The stable order by vertex, field, row; None where edges lie in that order already."""
-    if len(vertex) == 0:
-        return None
-    key = (vertex * (int(field.max()) + 1) + field) * (int(row.max()) + 1) + row
-    if (key[1:] >= key[:-1]).all():
-        return None
-    return np.argsort(key, kind="stable")
 
 
 def check_bytes(where: str, record: RecordLayout | None, value: Any, rank: int) -> None:

@@ -100,7 +100,7 @@ def add_dynamic_vertices(graph: Graph, cs: ComputeSet, name: str, offset: Tensor
         if len(columns.regions) == 1 and whole.slice(0, 1).flatten().isContiguous():
             fields = {"baseT": whole.flatten(1), "subT": columns.of(sub, columns.regions).flatten(1), "regionSize": width}
             if "Update" in name:
-                fields["elementsPerWorker"] = _share_of_row(graph, base, width)
+                fields["elementsPerWorker"] = share_of_row(graph, base, width)
             graph.add_vertices(cs, templateVertex(f"{name}1D", type), {**edges, **values, **fields}, columns.tiles)
             continue
         for regions in _of_workers(graph, columns.regions, written):
@@ -114,7 +114,7 @@ def add_dynamic_vertices(graph: Graph, cs: ComputeSet, name: str, offset: Tensor
                 graph.setTileMapping(vertex, tile)
 
 
-def _share_of_row(graph: Graph, base: Tensor, width: int) -> int:
+def share_of_row(graph: Graph, base: Tensor, width: int) -> int:
     """Elements of a row that a worker updates: whole words, or all by one worker where rows are no whole words."""
     atom = max(ATOM // base.elementType().size, 1)
     return ceiling(ceiling(width, atom), graph.getTarget().getNumWorkerContexts()) * atom if width % atom == 0 else width

@@ -15,6 +15,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
 from pypoplar.popops.expr import Const, Equal, PlaceHolder, Select
+from pypoplar.popops.slicing.tile_places import TilePlaces
 from pypoplar.poptorch.pipelines.pipeline_units import CycleParts
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
 from pypoplar.poptorch.pipelines.stash_plan import Stashed, lag
@@ -65,11 +66,10 @@ def add_rings(graph: Graph, parts: CycleParts, stashed: list[Stashed]) -> StashP
     for ring, tensors in together.items():
         counter, depth, name = counters[ring.ipu], ring.depth, f"{parts.units[ring.maker].name}/stash"
         held = HeldByTiles.of(parts.effects.frozen, tensors)
-        value, places = held.elements.expand([0]), held.places(graph, name, depth)
-        popops.dynamicUpdate(graph, places, value, counter.at(depth, 0), [0], [1], saves[ring.maker], f"{name}/save")
+        places = held.places(graph, name, depth)
+        places.update(graph, counter.at(depth, 0), saves[ring.maker], f"{name}/save")
         for unit, cycles in ring.lags:
-            at = counter.at(depth, cycles)
-            popops.dynamicSliceWithOutput(graph, value, places, at, [0], [1], restores[unit], f"{name}/restore")
+            places.slice(graph, counter.at(depth, cycles), restores[unit], f"{name}/restore")
     begin, advance = Sequence(), Sequence()
     for counter in counters.values():
         counter.add_to(begin, advance)
@@ -107,8 +107,8 @@ class HeldByTiles:
         name = max(wholes, key=Tensor.numElements).getDebugStr()
         return HeldByTiles(f"{name} and {len(wholes) - 1} more" if len(wholes) > 1 else name, elements, tiles, ends)
 
-    def places(self, graph: Graph, name: str, depth: int) -> Tensor:
-        """[depth, elements]: places for them, each on the tiles that have them. A message about memory names them.
+    def places(self, graph: Graph, name: str, depth: int) -> TilePlaces:
+        """So many places for them, each on the tiles that have them. A message about memory names them.
 
         A tile has all places in one piece.
         """
@@ -119,9 +119,7 @@ class HeldByTiles:
         for tile, first, end in zip(self.tiles.tolist(), (depth * begin).tolist(), (depth * self.ends).tolist(), strict=True):
             mapping[tile].append(Interval(first, end))
         graph.setTileMapping(flat, mapping)
-        width = self.ends - begin
-        first = [depth * begin + place * width for place in range(depth)]
-        return concat([concat_slices(flat, one, one + width).expand([0]) for one in first])
+        return TilePlaces(self.elements, flat, depth, self.tiles, self.ends)
 
 
 @frozen(eq=False)
