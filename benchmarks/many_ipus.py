@@ -1,10 +1,12 @@
-"""A halo stencil on 64 IPUs, 94,208 tiles: building the graph call by call, and the Engine."""
+"""A halo stencil on 64 IPUs, 94,208 tiles: building the graph call by call, and the Engine; and what it costs to price it."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+
+import numpy as np
 
 from benchmarks.measure import Figure, Row, in_new_process, peak_bytes
 from benchmarks.stencil import Stencil
@@ -22,6 +24,19 @@ def build(ipus: int, tiles_per_ipu: int) -> dict[str, float]:
     middle = time.perf_counter()
     Engine(graph, repeat)
     return {"graph": middle - begin, "engine": time.perf_counter() - middle, "bytes": peak_bytes()}
+
+
+def price(ipus: int, tiles_per_ipu: int) -> dict[str, float]:
+    """Processor seconds of the graph, of the engine of mode "cost", and of a run, which prices it."""
+    times = [time.process_time()]
+    graph, repeat = program(ipus, tiles_per_ipu)
+    times.append(time.process_time())
+    engine = Engine(graph, repeat, mode="cost")
+    times.append(time.process_time())
+    engine.load()
+    engine.run()
+    times.append(time.process_time())
+    return dict(zip(("graph", "engine", "run"), np.diff(times).tolist(), strict=True))
 
 
 def program(ipus: int, tiles_per_ipu: int) -> tuple[Graph, Repeat]:
@@ -55,15 +70,23 @@ def square(field: Tensor, row: int, column: int, border: int) -> Tensor:
 def measure(smoke: bool) -> list[Figure]:
     ipus, tiles = (2, 64) if smoke else (64, 1472)
     taken = in_new_process(f"from benchmarks import many_ipus; many_ipus.main({ipus}, {tiles})")
+    one, many = (
+        in_new_process(f"from benchmarks import many_ipus; many_ipus.main({number}, {tiles}, 'price')") for number in (1, ipus)
+    )
+    priced = [
+        Figure(f"  in mode cost, against one IPU: {part}", many[part] / one[part], "x", 2.0 if part == "run" else None)
+        for part in ("graph", "engine", "run")
+    ]
     what = f"halo stencil on {ipus * tiles} tiles of {ipus} IPUs: graph and Engine"
     return [
         Figure(what, taken["graph"] + taken["engine"], "s", 20.0, details=taken),
         Figure("  the most memory held", taken["bytes"] / 1e9, "GB"),
+        *priced,
     ]
 
 
-def main(ipus: int, tiles: int) -> None:
-    json.dump(build(ipus, tiles), sys.stdout)
+def main(ipus: int, tiles: int, does: str = "build") -> None:
+    json.dump((price if does == "price" else build)(ipus, tiles), sys.stdout)
 
 
 ROW = Row("many_ipus", measure)
