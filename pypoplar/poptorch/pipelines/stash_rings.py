@@ -15,7 +15,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat, concat_slices
 from pypoplar.popops.expr import Const, Equal, PlaceHolder, Select
-from pypoplar.popops.slicing.tile_places import TilePlaces
+from pypoplar.popops.slicing.held_places import HeldPlaces
 from pypoplar.poptorch.pipelines.pipeline_units import CycleParts
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
 from pypoplar.poptorch.pipelines.stash_plan import Stashed, lag
@@ -107,7 +107,7 @@ class HeldByTiles:
         name = max(wholes, key=Tensor.numElements).getDebugStr()
         return HeldByTiles(f"{name} and {len(wholes) - 1} more" if len(wholes) > 1 else name, elements, tiles, ends)
 
-    def places(self, graph: Graph, name: str, depth: int) -> TilePlaces:
+    def places(self, graph: Graph, name: str, depth: int) -> HeldPlaces:
         """So many places for them, each on the tiles that have them. A message about memory names them.
 
         A tile has all places in one piece.
@@ -119,7 +119,7 @@ class HeldByTiles:
         for tile, first, end in zip(self.tiles.tolist(), (depth * begin).tolist(), (depth * self.ends).tolist(), strict=True):
             mapping[tile].append(Interval(first, end))
         graph.setTileMapping(flat, mapping)
-        return TilePlaces(self.elements, flat, depth, self.tiles, self.ends)
+        return HeldPlaces(self.elements, flat, depth, self.tiles, self.ends)
 
 
 @frozen(eq=False)

@@ -19,7 +19,7 @@ from pypoplar.program import Execute, Sequence
 
 
 @frozen(eq=False)
-class TilePlaces:
+class HeldPlaces:
     """So many places for values, which are flat, those of one tile behind those of the one before."""
 
     values: Tensor
