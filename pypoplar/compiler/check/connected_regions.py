@@ -15,7 +15,7 @@ from pypoplar.compiler.check.overlaps import disjoint
 from pypoplar.compiler.field_table import INPUT, FieldTable, field_table
 from pypoplar.graph.frozen import FrozenGraph
 
-AT_ONCE = 1 << 22  # strands
+AT_ONCE = 1 << 20  # strands
 FEW_STRANDS = 4  # of an edge
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve, frozen
 
-from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
+from pypoplar.arrays.columns import as_one, constant
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, offsets, sorting_order
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.control.view_runs import ViewRuns
-from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
+from pypoplar.compiler.exchange.message_account import Transfers, account, share_out
 from pypoplar.compiler.exchange.pieces import chosen, columns, continue_each_other, joined, joined_where, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, CopyShares, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
@@ -57,18 +58,24 @@ def copy_pieces(homes: Homes, sources: ViewRuns, targets: ViewRuns) -> CopyPiece
     if len(uneven):
         raise TensorShapeError(f"cannot copy {taken[uneven[0]]} elements into {given[uneven[0]]}")
     elements = offsets(taken)
-    parts = max(1, sum(side.strands() for side in sides) // CUT_AT_ONCE)
-    bounds = np.linspace(0, elements[-1], parts + 1).astype(np.int64)
+    bounds = cut_bounds(int(elements[-1]), sum(side.strands() for side in sides))
     cuts = (
-        _cut(_lay_out(homes, *source), _lay_out(homes, *target), homes, elements)
+        _cut(lay_out(homes, *source), lay_out(homes, *target), homes, elements)
         for source, target in zip(*(side.parts(bounds) for side in sides), strict=True)
     )
     return _appended([_moving(cut) for cut in cuts])
 
 
+def cut_bounds(elements: int, strands: int) -> Int64s:
+    """Where so many elements are cut, which are in so many stretches, so that what is worked out of each part stays in caches."""
+    return np.linspace(0, elements, max(1, strands // CUT_AT_ONCE) + 1).astype(np.int64)
+
+
 def all_pieces(homes: Homes, source: ElementRuns, target: ElementRuns) -> CopyPieces:
     """What goes from the places of a view to those of another in other memories that are laid out alike: all of it moves."""
-    return _cut(lay_out(homes, source), lay_out(homes, target), homes, np.array([0, source.elements()]))
+    elements = source.elements()
+    taken, given = (lay_out(homes, ViewRuns.joined([runs]), 0, elements) for runs in (source, target))
+    return _cut(taken, given, homes, np.array([0, elements]))
 
 
 def _moving(cut: CopyPieces) -> CopyPieces:
@@ -81,16 +88,8 @@ def _moving(cut: CopyPieces) -> CopyPieces:
 def _appended(parts: list[CopyPieces]) -> CopyPieces:
     if len(parts) == 1:
         return parts[0]
-    pieces = Pieces(*(_as_one(list(column)) for column in zip(*(columns(part.pieces) for part in parts), strict=True)))
-    return CopyPieces(pieces, *(_as_one([getattr(part, name) for part in parts]) for name in ("variable", "copy")))
-
-
-def _as_one(values: list[AnyArray]) -> AnyArray:
-    """The values of parts, one after the other, without memory of their own where all are equal."""
-    first = next((value[0] for value in values if len(value)), values[0].dtype.type(0))
-    if all(len(value) == 0 or (value.strides[0] == 0 and value[0] == first) for value in values):
-        return np.broadcast_to(first, sum(map(len, values)))
-    return np.concatenate(values)
+    pieces = Pieces(*(as_one(list(column)) for column in zip(*(columns(part.pieces) for part in parts), strict=True)))
+    return CopyPieces(pieces, *(as_one([getattr(part, name) for part in parts]) for name in ("variable", "copy")))
 
 
 def plan_copies(
@@ -114,11 +113,11 @@ def plan_copies(
     shared = None
     if machine is not None and shares:
         remote = moved.chosen(moved.pieces.source_tile != moved.pieces.target_tile)
-        shared = share_out(_transfers(remote), remote.copy, sources.views)
+        shared = share_out(transfers_of(remote.pieces, remote.variable), remote.copy, sources.views)
     machines = int(number[-1]) + 1
     if machines > 1:
         moved = evolve(moved, pieces=_on_machines(moved.pieces, number[moved.copy] * tiles))
-    accounted = account(tiles, _transfers(moved), machines)
+    accounted = account(tiles, transfers_of(moved.pieces, moved.variable), machines)
     order = sorting_order(moved.pieces.target_tile)
     moved = moved if order is None else moved.chosen(order)
     if machine is None:
@@ -128,9 +127,9 @@ def plan_copies(
     return CopyPlan(pieces, accounted.exchange, accounted.offset, accounted.stretches, told)
 
 
-def _transfers(moved: CopyPieces) -> Transfers:
-    pieces = moved.pieces
-    return Transfers(pieces.source_tile, pieces.target_tile, moved.variable, pieces.source_offset, pieces.bytes)
+def transfers_of(pieces: Pieces, variable: Int64s) -> Transfers:
+    """What pieces bring to other tiles, of a variable each."""
+    return Transfers(pieces.source_tile, pieces.target_tile, variable, pieces.source_offset, pieces.bytes)
 
 
 def _on_machines(pieces: Pieces, shift: Int64s) -> Pieces:
@@ -151,14 +150,11 @@ def _joined_by_copy(moved: CopyPieces) -> tuple[Pieces, Int64s, Int64s]:
     return joined_where(moved.pieces, within | going_on & remote[1:]), moved.pieces.target_tile[arrives], moved.copy[arrives]
 
 
-def lay_out(homes: Homes, runs: ElementRuns) -> Side:
-    """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
-    views = ViewRuns.joined([runs])
-    return _lay_out(homes, views, 0, views.elements)
+def lay_out(homes: Homes, views: ViewRuns, first: int, last: int) -> Side:
+    """The elements of views, one after the other, which are those from `first` up to `last`, as stretches of memory.
 
-
-def _lay_out(homes: Homes, views: ViewRuns, first: int, last: int) -> Side:
-    """The elements of views, one after the other, which are those from `first` up to `last`; no stretch belongs to two of them."""
+    No stretch belongs to two views. `InvalidTileMapping` where an element has no place.
+    """
     strands = ordered_strands(views.view, views.start, views.count, views.step)
     place = offsets(strands.length)[:-1]
     place += first

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import fields_dict, frozen
 
+from pypoplar.arrays.columns import as_one, constant
 from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
 from pypoplar.arrays.groups import in_order, is_sorted, stable_order, whole_groups
 from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, union
@@ -40,6 +41,13 @@ class Transfers:
         columns = [column[part] for column in (self.source, self.destination, self.variable, self.offset, self.bytes)]
         crosses = columns[0] != columns[1]
         return Transfers(*(columns if bool(crosses.all()) else (column[crosses] for column in columns)))
+
+
+def joined_transfers(parts: Sequence[Transfers]) -> Transfers:
+    """Those of parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Transfers(*(as_one([getattr(part, name) for part in parts]) for name in fields_dict(Transfers)))
 
 
 @frozen(eq=False)
@@ -173,13 +181,6 @@ def _sorted(group: Int64s, transfers: Transfers, span: int) -> tuple[Int64s, Int
         return in_order(begin), size, variable  # many times faster than finding the order that sorts
     order = np.argsort(begin, kind="stable")  # of parts that rise each, as here, many times faster than the usual way
     return begin[order], size[order] if size.strides[0] else size, variable[order] if variable.strides[0] else variable
-
-
-def constant(values: Int64s) -> Int64s:
-    """The same values, without memory of their own (stride 0) where all are equal."""
-    if len(values) == 0 or values.strides[0] == 0:
-        return values
-    return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
 def _sent(source: Integers, bytes: Int64s, offset: Int64s) -> tuple[Int64s, Int64s]:

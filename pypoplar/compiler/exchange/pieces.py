@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from pypoplar.arrays.columns import as_one, rows_of
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.groups import sorting_order
 from pypoplar.compiler.exchange_plan import ComputePlan, Pieces
@@ -59,7 +60,7 @@ def chosen(pieces: Pieces, which: Bools | Int64s) -> Pieces:
     """The pieces of a mask or of a list of positions, in that order."""
     if which.dtype == bool and bool(which.all()):
         return pieces
-    return Pieces(*(column[which] for column in columns(pieces)))
+    return Pieces(*rows_of(columns(pieces), which))
 
 
 def columns(pieces: Pieces) -> tuple[AnyArray, ...]:
@@ -99,7 +100,7 @@ def end_to_end(lists: list[Pieces]) -> Pieces:
     """The pieces of several lists, one list after the other."""
     if len(lists) == 1:
         return lists[0]
-    return Pieces(*(np.concatenate(column) for column in zip(*map(columns, lists), strict=True)))
+    return Pieces(*(as_one(column) for column in zip(*map(columns, lists), strict=True)))
 
 
 def sorted_by_target_tile(pieces: Pieces) -> Pieces:

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from pypoplar.arrays.columns import constant
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import distinct, offsets, opens
+from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.arrays.interval_algebra import overlay
-from pypoplar.compiler.exchange.copy_plan import lay_out
+from pypoplar.compiler.exchange.copy_plan import CUT_AT_ONCE, transfers_of
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, pieces_of_copies, pieces_within, price_exchanges
-from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account, share_out
+from pypoplar.compiler.exchange.host_copies import HostPieces, host_pieces
+from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account, joined_transfers, share_out
 from pypoplar.compiler.exchange.pieces import chosen, end_to_end, make_pieces, turned
 from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
 from pypoplar.graph.frozen import ElementRuns
@@ -39,71 +41,81 @@ class StreamExchange:
 
 @frozen(eq=False)
 class _Landing:
-    """Where one stream lands in its order, and where the elements of its tensor live."""
+    """How one stream, which lands in its order, gets to where the elements of its tensor live, or comes from there."""
 
     tensor: int  # its number
-    variable: int  # a stream's chunk is of one, whatever its tensor is of
-    pieces: Pieces  # from the one to the other
     bytes: int  # that the stream takes on a tile where it lands
+    local: Pieces  # what stays on its tile, from where it lands
+    crossing: Transfers  # in the direction of the stream
 
 
 def stream_exchange(tiles: int, homes: Homes, tensors: Sequence[ElementRuns], *, inward: bool) -> StreamExchange | None:
     """The exchange between streams' orders and the places of their tensors' elements; None where there is nothing to rearrange."""
-    landings = [landing for number, runs in enumerate(tensors) if (landing := _landing(homes, number, runs)) is not None]
+    found = (_landing(homes, number, runs, inward=inward) for number, runs in enumerate(tensors))
+    landings = [landing for landing in found if landing is not None]
     if not landings:
         return None
-    variables = np.array([landing.variable for landing in landings])
     numbers = tuple(landing.tensor for landing in landings)
-    local, holder, sender, crossing = _parted(landings, inward=inward)
+    local = end_to_end([landing.local for landing in landings])
+    sender = np.repeat(np.arange(len(landings)), [len(landing.crossing.bytes) for landing in landings])
+    transfers = _together(landings, sender, inward=inward)
     landings.clear()  # the account of millions of pieces takes as much again
-    transfers = Transfers(crossing.source_tile, crossing.target_tile, variables[sender], crossing.source_offset, crossing.bytes)
+    holder = transfers.destination if inward else transfers.source
     shares = None if len(numbers) == 1 else CopyShares(*share_out(transfers, sender, len(numbers)), holder, sender)
     pieces = np.bincount(holder, minlength=tiles)
     return StreamExchange(account(tiles, transfers), pieces, local, numbers, shares)
 
 
-def _parted(landings: list[_Landing], *, inward: bool) -> tuple[Pieces, Int64s, Int64s, Pieces]:
-    """What stays on its tile; of what does not, the tiles that hold it, whose it is, and the pieces as they are sent."""
-    base = offsets([landing.bytes for landing in landings])  # streams that come together land one behind the other
-    owner = np.repeat(np.arange(len(landings)), [len(landing.pieces.bytes) for landing in landings])
-    landed = end_to_end([landing.pieces for landing in landings])
-    stays = landed.source_tile == landed.target_tile
-    local, holder = chosen(landed, stays), landed.target_tile[~stays]
-    crossing, sender = chosen(landed, ~stays), owner[~stays]
-    moved = evolve(crossing, source_offset=crossing.source_offset + base[sender])
-    return local, holder, sender, moved if inward else turned(moved)
+def _together(landings: Sequence[_Landing], sender: Int64s, *, inward: bool) -> Transfers:
+    """All that crosses; streams that come together land one behind the other."""
+    if len(landings) == 1:
+        return landings[0].crossing
+    crossing = joined_transfers([landing.crossing for landing in landings])
+    if not inward:
+        return crossing
+    return evolve(crossing, offset=crossing.offset + offsets([landing.bytes for landing in landings])[sender])
 
 
-def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:
+def _landing(homes: Homes, number: int, runs: ElementRuns, *, inward: bool) -> _Landing | None:
     """What is to be rearranged; None for a tensor whose tiles each have their elements in the stream's order."""
-    owner, offset, stretch, variable = _stretches(homes, runs)
-    holders = distinct(owner)
-    if len(holders) == len(owner):
+    live = host_pieces(homes, runs)
+    holders = distinct(live.tile)
+    if len(holders) == len(live.tile):
         return None
-    end = np.cumsum(stretch)
-    begin = end - stretch
-    share = -(-int(end[-1]) // (len(holders) * PART_ALIGNMENT)) * PART_ALIGNMENT
-    part = np.arange(-(-int(end[-1]) // share)) * share
-    cut = overlay(begin, end, part, part + share)
-    landed = make_pieces(
-        holders[cut.right],
-        cut.begin - part[cut.right],
-        owner[cut.left],
-        offset[cut.left] + cut.begin - begin[cut.left],
-        cut.end - cut.begin,
+    variable = _variable_of_first(homes, runs)  # a stream's chunk is of one, whatever its tensor is of
+    size = int(live.position[-1] + live.bytes[-1])
+    share = -(-size // (len(holders) * PART_ALIGNMENT)) * PART_ALIGNMENT
+    local, crossing = [], []
+    for first in range(0, len(live.tile), CUT_AT_ONCE):
+        landed = _landed(live.part(first, first + CUT_AT_ONCE), holders, share)
+        stays = landed.source_tile == landed.target_tile
+        local.append(chosen(landed, stays))
+        leaves = chosen(landed, ~stays)
+        moved = leaves if inward else turned(leaves)
+        crossing.append(transfers_of(moved, np.broadcast_to(np.int64(variable), len(moved.bytes))))
+    return _Landing(number, share, end_to_end(local), joined_transfers(crossing))
+
+
+def _landed(live: HostPieces, holders: Int64s, share: int) -> Pieces:
+    """Pieces of a stream from where they land, in shares on the tiles that hold the tensor, to where they live."""
+    end = live.position + live.bytes
+    part = np.arange(live.position[0] // share, -(-int(end[-1]) // share)) if len(end) else np.zeros(0, np.int64)
+    cut = overlay(live.position, end, part * share, (part + 1) * share)
+    landing = part[cut.right]
+    return make_pieces(
+        holders[landing],
+        cut.begin - landing * share,
+        live.tile[cut.left],
+        live.offset[cut.left] + cut.begin - live.position[cut.left],
+        constant(cut.end - cut.begin),
         source_in_buffer=True,
     )
-    return _Landing(number, variable, landed, share)
 
 
-def _stretches(homes: Homes, runs: ElementRuns) -> tuple[Int64s, Int64s, Int64s, int]:
-    """Tile, offset and bytes of what lies together in the stream's order and in memory; and the variable of the first."""
-    side = lay_out(homes, runs)
-    size = np.diff(side.place, append=runs.elements()) * homes.width[side.home]
-    tile = homes.tile[side.home]
-    first = np.flatnonzero(opens(side.offset - offsets(size)[:-1], tile))  # what lies behind what comes before it goes on
-    stretch = np.add.reduceat(size, first) if len(first) else size
-    return tile[first], side.offset[first], stretch, int(homes.variable[side.home[0]]) if len(first) else 0
+def _variable_of_first(homes: Homes, runs: ElementRuns) -> int:
+    """The variable of a view's first element."""
+    first = runs.start[np.flatnonzero(runs.count)[0]]
+    return int(homes.variable[np.searchsorted(homes.end, first, "right")])
 
 
 def price_stream(target: Target, exchange: StreamExchange) -> ExchangeCost:

@@ -292,18 +292,32 @@ class MoveLists:
         Order within a tile is kept, as far as the pieces are of one pair.
         """
         order = sorting_order(tile)
-        if order is not None:
-            source, target, bytes, tile = source[order], target[order], bytes[order], tile[order]
         if self._waiting and len(bytes) > FOLDED_AT_ONCE:
             self._fold()  # a long list by itself, which is not copied behind short ones
-        for pair, which in _by_pair(source.ipu, target.ipu):
+        if order is not None and len(bytes) > FOLDED_AT_ONCE and (pair := _only_pair(source.ipu, target.ipu)) is not None:
             self._pairs.append(pair)
-            self._waiting.append(_Listed(source.offset[which], target.offset[which], bytes[which], tile[which]))
+            self._fold_in_order(_Listed(source.offset, target.offset, bytes, tile), order)
+        else:
+            if order is not None:
+                source, target, bytes, tile = source[order], target[order], bytes[order], tile[order]
+            for pair, which in _by_pair(source.ipu, target.ipu):
+                self._pairs.append(pair)
+                self._waiting.append(_Listed(source.offset[which], target.offset[which], bytes[which], tile[which]))
+            self._waiting_pieces += len(bytes)
+            if self._waiting_pieces > FOLDED_AT_ONCE:
+                self._fold()
         self._first_list.append(len(self._pairs))
-        self._waiting_pieces += len(bytes)
-        if self._waiting_pieces > FOLDED_AT_ONCE:
-            self._fold()
         return len(self._first_list) - 2
+
+    def _fold_in_order(self, listed: _Listed, order: Int64s) -> None:
+        """Fold a long list, which is put in order part by part: whole, it would be there twice."""
+        tile, length = listed.tile[order], 0
+        for part in whole_groups(tile, FOLDED_AT_ONCE):
+            some = order[part]
+            records = fold(listed.source[some], listed.target[some], listed.bytes[some], tile[part])
+            length += len(records.tile)
+            self._folded.append(_narrow(records))
+        self._lengths.append(length)
 
     def _fold(self) -> None:
         """Fold the lists that wait."""
@@ -401,12 +415,18 @@ class CountedMoves(MoveLists):
         return self.add_pieces(pieces, places), NOTHING
 
 
+def _only_pair(source: Int64s, target: Int64s) -> tuple[int, int] | None:
+    """Source and target IPU of pieces that all have the same."""
+    alike = all(ipu.strides[0] == 0 or bool((ipu == ipu[0]).all()) for ipu in (source, target))
+    return (int(source[0]), int(target[0])) if alike else None
+
+
 def _by_pair(source: Int64s, target: Int64s) -> list[tuple[tuple[int, int], Int64s | slice]]:
     """The pieces in their order, apart by source and target IPU."""
     if len(source) == 0:
         return []
-    if bool((source == source[0]).all() and (target == target[0]).all()):
-        return [((int(source[0]), int(target[0])), slice(None))]
+    if (only := _only_pair(source, target)) is not None:
+        return [(only, slice(None))]
     key = source * (int(target.max()) - HOST + 1) + target  # HOST is the lowest of all
     order = np.argsort(key, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)

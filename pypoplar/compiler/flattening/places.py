@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.columns import rows_of
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.executable.memory_layout import MemoryLayout
@@ -18,13 +19,13 @@ class Places:
     ipu: Int64s  # or HOST
     offset: Int64s  # bytes in the memory of the IPU, or in a chunk of a stream
 
-    def __getitem__(self, which: Int64s | slice) -> Places:
-        return Places(self.ipu[which], self.offset[which])
+    def __getitem__(self, which: Int64s) -> Places:
+        return Places(*rows_of((self.ipu, self.offset), which))
 
     @staticmethod
     def on_host(offset: Int64s) -> Places:
         """Places in a chunk of a stream."""
-        return Places(np.full(len(offset), HOST), offset)
+        return Places(np.broadcast_to(np.int64(HOST), len(offset)), offset)
 
 
 @frozen(eq=False)

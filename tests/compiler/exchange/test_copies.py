@@ -17,12 +17,15 @@ from passes_builder import Builder, all_used, frozen_runs
 from passes_simulator import Tiles, element
 
 from pypoplar import IPUModel, Target
+from pypoplar.arrays.columns import as_one
 from pypoplar.compiler.control.view_runs import ViewRuns
-from pypoplar.compiler.exchange import copy_plan, message_account
-from pypoplar.compiler.exchange.copy_plan import _as_one, plan_copies
+from pypoplar.compiler.exchange import copy_plan, message_account, stream_order
+from pypoplar.compiler.exchange.copy_plan import plan_copies
 from pypoplar.compiler.exchange.exchange_costs import pieces_within, price_exchanges, rearrange_cycles
+from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.message_account import Transfers, share_out
 from pypoplar.compiler.exchange.pieces import columns
+from pypoplar.compiler.exchange.stream_order import stream_exchange
 from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
@@ -124,6 +127,54 @@ def test_the_account_counts_each_element_once_for_each_receiver(made: tuple[Buil
     rows = plan.account.messages
     assert np.bincount(rows["destination"], rows["bytes"], 4).tolist() == plan.account.bytes_received.tolist()
     assert (rows["source"] != rows["destination"]).all()
+
+
+@given(copies(), st.integers(1, 4))
+def test_a_views_pieces_on_the_host_do_not_depend_on_where_it_is_cut(made: tuple[Builder, Any, Any], at_once: int) -> None:
+    builder, _, view = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    runs = frozen_runs(view)
+    whole = host_pieces(homes, runs)
+    with patch.object(copy_plan, "CUT_AT_ONCE", at_once):
+        parts = host_pieces(homes, runs)
+    for name in ("position", "tile", "offset", "bytes"):
+        assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
+    places, width = [], int(homes.width[0]) if len(homes.width) else 1
+    for piece in zip(whole.position.tolist(), whole.tile.tolist(), whole.offset.tolist(), whole.bytes.tolist(), strict=True):
+        places += [(piece[0] + at, piece[1], piece[2] + at) for at in range(0, piece[3], width)]
+    home = np.searchsorted(homes.end, view, "right")
+    lives = zip(
+        homes.tile[home].tolist(), (homes.offset[home] + (view - homes.begin[home]) * homes.width[home]).tolist(), strict=True
+    )
+    assert places == [(width * number, *place) for number, place in enumerate(lives)]
+
+
+@given(copies(), st.booleans(), st.integers(1, 4))
+def test_what_a_stream_rearranges_does_not_depend_on_where_it_is_cut(
+    made: tuple[Builder, Any, Any], inward: bool, at_once: int
+) -> None:
+    builder, source, target = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    tensors = [frozen_runs(view) for view in (target, np.unique(source)) if len(view)]
+    whole = stream_exchange(graph.tiles, homes, tensors, inward=inward)
+    with patch.object(copy_plan, "CUT_AT_ONCE", at_once), patch.object(stream_order, "CUT_AT_ONCE", at_once):
+        parts = stream_exchange(graph.tiles, homes, tensors, inward=inward)
+    assert (whole is None) == (parts is None)
+    if whole is None or parts is None:
+        return
+    assert parts.tensors == whole.tensors
+    for one, other in (
+        (parts.account.exchange.messages, whole.account.exchange.messages),
+        (parts.account.offset, whole.account.offset),
+        (parts.account.stretches, whole.account.stretches),
+        (parts.pieces, whole.pieces),
+    ):
+        assert one.tolist() == other.tolist()
+    for one, other in zip(columns(parts.local), columns(whole.local), strict=True):
+        assert one.tolist() == other.tolist()
+    assert (parts.shares is None) == (whole.shares is None)
 
 
 def test_pieces_are_as_long_as_both_sides_are_contiguous() -> None:
@@ -315,5 +366,5 @@ def test_values_of_parts_stand_one_after_the_other():
     """Those that are equal have no memory of their own; a part that begins as the others do may go on otherwise."""
     threes, fours, mixed, nothing = np.broadcast_to(3, 2), np.broadcast_to(4, 1), np.array([3, 5]), np.zeros(0, np.int64)
     for values in ([threes, threes], [threes, fours], [threes, mixed], [mixed, threes], [nothing, threes], [nothing, nothing]):
-        assert _as_one(values).tolist() == np.concatenate(values).tolist()
-    assert _as_one([threes, nothing, threes]).strides == (0,)
+        assert as_one(values).tolist() == np.concatenate(values).tolist()
+    assert as_one([threes, nothing, threes]).strides == (0,)

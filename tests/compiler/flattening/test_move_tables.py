@@ -26,6 +26,8 @@ def columns(draw: Any) -> tuple[Places, Places, Int64s, Int64s]:
         target.append(target[-1] + draw(st.sampled_from([4, 4, 4, 12])))
         sizes.append(draw(st.sampled_from([4, 4, 4, 4, 8])))
         tiles.append(tiles[-1] + draw(st.sampled_from([0, 0, 0, 0, 0, 1])))
+    order = draw(st.sampled_from(["rising", "falling", "in turn"]))
+    tiles = tiles if order == "rising" else [tiles[-1] - tile if order == "falling" else n % 3 for n, tile in enumerate(tiles)]
     ipus = draw(st.lists(st.integers(0, draw(st.integers(0, 1))), min_size=len(source), max_size=len(source)))
     one = np.zeros(len(source), np.int64)
     return Places(np.array(ipus), np.array(source)), Places(one, np.array(target)), np.array(sizes), np.array(tiles)
