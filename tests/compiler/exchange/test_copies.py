@@ -150,6 +150,18 @@ def test_a_views_pieces_on_the_host_do_not_depend_on_where_it_is_cut(made: tuple
     assert places == [(width * number, *place) for number, place in enumerate(lives)]
 
 
+def test_a_piece_on_the_host_that_is_cut_becomes_one_again() -> None:
+    builder = Builder(tiles=2)
+    view = np.concatenate((builder.variable(8, [0] * 8)[:7], builder.variable(8, [1] * 8)[4:7]))
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    with patch.object(copy_plan, "CUT_AT_ONCE", 1):  # at the fifth element
+        pieces = host_pieces(homes, frozen_runs(view))
+    assert pieces.position.tolist() == [0, 28]
+    assert pieces.bytes.tolist() == [28, 12]
+    assert pieces.tile.tolist() == [0, 1]
+
+
 @given(copies(), st.booleans(), st.integers(1, 4))
 def test_what_a_stream_rearranges_does_not_depend_on_where_it_is_cut(
     made: tuple[Builder, Any, Any], inward: bool, at_once: int
