@@ -364,16 +364,16 @@ class MoveLists:
         parts = {name: [getattr(records, name) for records in self._folded] for name in fields_dict(Records)}
         self._folded.clear()
 
-        def column(name: str) -> Int64s:
-            own = parts.pop(name)  # is not needed in two forms
-            whole = np.concatenate([np.zeros(0, np.int64), *own], dtype=np.int64)
-            own.clear()
+        def column(name: str, shift: Int64s | None = None) -> Int64s:
+            whole, end = np.empty(rows, np.int64), rows
+            own = parts.pop(name)
+            while own:  # no part is needed in two forms
+                part = own.pop()
+                begin = end - len(part)
+                whole[begin:end] = part if shift is None else np.where(part == NOTHING, NOTHING, part + shift[len(own)])
+                end = begin
             give_back(rows)
             return whole
-
-        def lists(name: str) -> Int64s:
-            parts[name] = [np.where(own == NOTHING, NOTHING, own + places[n]) for n, own in enumerate(parts[name])]
-            return column(name)
 
         return Moves(
             first_list=np.array(self._first_list, np.int64),
@@ -386,8 +386,8 @@ class MoveLists:
             count=column("count"),
             source_step=column("source_step"),
             target_step=column("target_step"),
-            source_list=lists("source_list"),
-            target_list=lists("target_list"),
+            source_list=column("source_list", places),
+            target_list=column("target_list", places),
             tile=column("tile"),
             places=np.concatenate([np.zeros(0, np.uint32), *parts.pop("places")]),
         )
