@@ -50,7 +50,7 @@ class SliceOptions:
     validates: bool = False
     index: IndexOptions = field(factory=lambda: IndexOptions(False, False))
     partials: ElementType | None = None
-    constraints: Mapping[str, int] = field(factory=dict)
+    constraints: Mapping[str, int] = field(factory=dict, hash=False)  # a dict has none
 
     @staticmethod
     def read(call: str, options: Options) -> SliceOptions:

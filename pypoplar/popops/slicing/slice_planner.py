@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -117,10 +118,12 @@ class SliceModel:
         return update_op_cycles(wide, width, rows, in_range, scaled=operation == "add", in_order=table.sorted)
 
 
+@lru_cache(256)
 def cheapest_partition(target: Target, type: ElementType, table: PlannedTable, options: SliceOptions) -> SlicePartition:
     """The partition that takes the fewest cycles of those that fit in memory; if none does, the one that takes least of it.
 
     It takes no more for a lookup, and no more for an update, than a table without a plan does.
+    A lookup and its gradient ask the same.
     """
     model = SliceModel(target, type, table, options)
     search = PartitionSearch(model, unplanned_partition(target, table))
