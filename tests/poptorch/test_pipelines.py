@@ -280,6 +280,32 @@ class Normed(nn.Module):
                     return x, nn.functional.cross_entropy(x, labels)
 
 
+class Averaging(nn.Module):
+    """A layer that sets a buffer to a new tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("average", torch.zeros(WIDTH))
+
+    def forward(self, x):
+        x = torch.sigmoid(x + self.average)
+        self.average = 0.5 * self.average + x.sum(0)
+        return x
+
+
+class Averaged(Normed):
+    """The same stages, of which both have such a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.stages = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, WIDTH), Averaging()) for _ in range(2))
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_stages_that_set_a_buffer_to_a_new_tensor_overlap(training):
+    assert_alike(Averaged, 3, training=training)
+
+
 def steps_of_first_stage(model):
     """The names of what is done forward on the first IPU, as often as it stands in the program."""
     return [

@@ -44,13 +44,23 @@ def by_block(joint: JointGraph, number: Callable[[BlockPlace], int]) -> dict[fx.
 
 
 def handed_out(node: fx.Node) -> bool:
-    """Whether a node is a result or a new buffer as capture hands it out: what the user's module computes, by itself."""
-    return node.target is torch.ops.aten.detach.default and node.meta.get("origin") is None
+    """Whether a node is a result or a new buffer as capture hands it out: what the user's module computes, by itself.
+
+    What a layer sets a buffer to is detached before, which the model as a whole does behind its last block.
+    """
+    if node.target is not torch.ops.aten.detach.default:
+        return False
+    return node.meta.get("origin") is None or (bool(node.users) and all(map(handed_out, node.users)))
+
+
+def placed_by_user(node: fx.Node) -> bool:
+    """Whether a node is an operation of the user's module forward, by whose IPU stages begin and end."""
+    return node.meta["pass"] is Pass.FORWARD and bool(node.meta.get("origin")) and not handed_out(node)
 
 
 def stages_of(joint: JointGraph) -> int:
     """The stages of a pipeline that the forward pass is: as many as it has turns from an IPU to another, and one."""
-    ipus = [ipu for node, ipu in ipus_of_nodes(joint).items() if node.meta["pass"] is Pass.FORWARD and node.meta.get("origin")]
+    ipus = [ipu for node, ipu in ipus_of_nodes(joint).items() if placed_by_user(node)]
     return 1 + sum(before != after for before, after in pairwise(ipus))
 
 

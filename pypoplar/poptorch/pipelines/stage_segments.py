@@ -9,7 +9,7 @@ from torch import fx
 
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.capture import JointGraph, Pass
-from pypoplar.poptorch.lowering.ipu_placement import handed_out, ipus_of_nodes
+from pypoplar.poptorch.lowering.ipu_placement import handed_out, ipus_of_nodes, placed_by_user
 from pypoplar.poptorch.options.execution_strategies import BlockPlace
 
 
@@ -54,7 +54,7 @@ def stage_segments(joint: JointGraph) -> StageSegments:
     """
     ipus = ipus_of_nodes(joint)
     calls = [node for node in joint.graph.nodes if node.op == "call_function"]
-    forward = [node for node in calls if node.meta["pass"] is Pass.FORWARD and node.meta.get("origin")]
+    forward = [node for node in calls if placed_by_user(node)]
     places = [ipus[node] for node in forward[:1]]
     places += [ipus[after] for before, after in pairwise(forward) if ipus[before] != ipus[after]]
     segments = _segments(places or [0], training=joint.loss is not None)
