@@ -14,6 +14,11 @@ def few_tiles(monkeypatch):
     monkeypatch.setattr(building, "TILES", 4)
 
 
+def given_data(model, x):
+    model.row.data = x * 2
+    return x + model.row
+
+
 class Changing(nn.Module):
     """Does what a function says."""
 
@@ -40,6 +45,7 @@ REFUSED = {
     "transpose_": (lambda model, x: x.transpose_(0, 1).add_(1), r"transpose_ gives an argument another shape in place"),
     "resize_": (lambda model, x: x.resize_(2) + 1, r"resize_ gives an argument .* by reshape"),
     "a buffer": (lambda model, x: x + model.row.unsqueeze_(0), r"unsqueeze_ gives the buffer row another shape in place"),
+    "data of a buffer": (given_data, r"the buffer row is given other data, which no graph sees: change it by copy_"),
     "out": (
         lambda model, x: torch.add(x.expand(2, 3), 1, out=x[:, None] * 2),
         r"out has the shape \(1, 1, 3\), and the result \(2, 3\)",

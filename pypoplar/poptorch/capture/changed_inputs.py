@@ -57,9 +57,20 @@ def noticed_shapes(module: torch.nn.Module, whereabouts: Whereabouts, problems: 
 
         return reshaped
 
+    data: Any = torch.Tensor.data
+
+    def set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
+        data.__set__(tensor, value)
+        if id(tensor) in kept:
+            what = (
+                f"{kept[id(tensor)][0]} is given other data, which no graph sees: change it by copy_, or set the buffer to a tensor"
+            )
+            problems.append(Problem(what, whereabouts.now()))
+
     hook = module.register_forward_pre_hook(begin, with_kwargs=True)
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(replaced(torch.Tensor, "data", property(data.__get__, set_data)))
             for name in NEW:
                 stack.enter_context(replaced(torch.Tensor, name, noting(name, getattr(torch.Tensor, name))))
             yield
