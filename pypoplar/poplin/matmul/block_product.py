@@ -124,11 +124,8 @@ def new_result(graph: Graph, plan: BlockPlan, debug: str) -> BlockMatrix:
 
 def map_rows(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
     """Place the rows of the last dimension of a tensor, each on its tile."""
-    size = tensor.dim(tensor.rank() - 1)
-    mapping: dict[int, list[tuple[int, int]]] = {}
-    for number, tile in enumerate(tiles.flatten().tolist()):
-        mapping.setdefault(tile, []).append((number * size, (number + 1) * size))
-    graph.setTileMapping(tensor.flatten(), mapping)
+    begin = tensor.dim(tensor.rank() - 1) * np.arange(tiles.size + 1)
+    graph.place_pieces(tensor.flatten(), begin[:-1], begin[1:], tiles.flatten())
 
 
 def _range(parts: EqualParts) -> slice:

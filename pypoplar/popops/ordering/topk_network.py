@@ -11,7 +11,6 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -127,7 +126,8 @@ def add_step(
             edges: dict[str, Tensor] = {}
             for operand, (lower, upper) in pairs.items():
                 variable = graph.addVariable(lower.elementType(), [len(lane.tiles), 2, lane.each], f"{name}/{operand}")
-                graph.setTileMapping(variable, _row_mapping(lane.tiles, 2 * lane.each))
+                begin = 2 * lane.each * np.arange(len(lane.tiles) + 1)
+                graph.place_pieces(variable, begin[:-1], begin[1:], lane.tiles)
                 ends = (variable[:, 0], variable[:, 1]) if betterFirst else (variable[:, 1], variable[:, 0])
                 edges |= zip(FIELDS[operand], (lane.of(lower), lane.of(upper), *ends), strict=True)
                 results[operand][0].append(variable[:, 0])
@@ -148,7 +148,3 @@ def _joined(several: list[Tensor], group: list[Lane], pairs: int) -> Tensor:
     groups = (group[0].end - group[0].begin) // rows
     flat = concat([t.reshape([groups, t.numElements() // groups]) for t in several], 1)
     return flat.reshape([groups, pairs, rows]).dimShuffle([1, 0, 2]).reshape([pairs, groups * rows])
-
-
-def _row_mapping(tiles: Int64s, size: int) -> dict[int, list[Interval]]:
-    return {tile: [Interval(row * size, (row + 1) * size)] for row, tile in enumerate(tiles.tolist())}
