@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,8 +103,15 @@ def _leaves_elements_out(view: Any) -> bool:
             extent = whole.meta["val"].shape[dim] if whole.meta["val"].dim() else 1
             if size != step or extent % step:
                 return True
-        view = view.args[0] if torch.Tag.inplace_view in view.target.tags or view.target.is_view else None
+        view = view.args[0] if _is_view(view) else None
     return False
+
+
+def _is_view(node: fx.Node) -> bool:
+    """Whether an operation may give what it reads, or one of several parts of it."""
+    target = node.target
+    known = isinstance(target, torch._ops.OpOverload) and (torch.Tag.inplace_view in target.tags or target.is_view)
+    return known or target is operator.getitem
 
 
 def changed_inputs(exported: ExportedProgram) -> list[Problem]:
