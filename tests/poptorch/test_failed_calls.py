@@ -311,3 +311,58 @@ def test_the_traceback_of_what_cannot_be_lowered_has_the_line_of_the_module():
         poptorch.inferenceModel(Picks())(torch.ones(3))
     lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename == __file__]
     assert lines == ["poptorch.inferenceModel(Picks())(torch.ones(3))", "return x[torch.tensor([5])]"]
+
+
+class Weighing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(5))
+
+
+class Raising(Weighing):
+    def forward(self, x):
+        raise ValueError("of the user")
+
+
+class Deciding(Weighing):
+    def forward(self, x):
+        return self.weight.sum() if x.sum() > 0 else 2 * self.weight.sum()
+
+
+class Leaving(Weighing):
+    def forward(self, x):
+        return self.weight.sum() + torch.from_numpy(x.numpy()).sum()
+
+
+OWNERS = (
+    torch,
+    torch.Tensor,
+    torch.nn.functional,
+    torch.nn.Module,
+    torch.distributions.Distribution,
+    torch.utils.data,
+    torch.autograd,
+)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("module", [Raising, Deciding, Leaving])
+def test_a_module_that_cannot_be_captured_leaves_pytorch_as_it_was(module, training):
+    """A mode of its export that stayed made plain losses forget their weights."""
+    make = poptorch.trainingModel if training else poptorch.inferenceModel
+    x, y, weight = torch.randn(3, 5), torch.randn(3, 5), torch.rand(3, 5)
+    wanted = nn.functional.l1_loss(x, y, weight=weight)
+    before = []
+    for _ in range(2):  # the first one imports what comes late
+        before = [dict(vars(owner)) for owner in OWNERS]
+        with pytest.raises((ValueError, PoplarError), match="of the user|cannot run on the IPU"):
+            make(module())(x)
+    for owner, known in zip(OWNERS, before, strict=True):
+        changed = [name for name, value in vars(owner).items() if known.get(name) is not value]
+        assert changed == [], owner
+        assert vars(owner).keys() == known.keys()
+    assert torch.overrides._len_torch_function_stack() == 0
+    assert torch.utils._python_dispatch._len_torch_dispatch_stack() == 0
+    assert torch.equal(nn.functional.l1_loss(x, y, weight=weight), wanted)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()

@@ -94,6 +94,8 @@ def numbers_as_indices(module: torch.nn.Module) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+        while modes:  # a pass that was traced and failed: export's own mode has ended in the place of this one, and is still there
+            modes.pop().__exit__(None, None, None)
 
 
 @contextlib.contextmanager
