@@ -12,6 +12,7 @@ import numpy as np
 from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.freed_memory import keep_freed
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
@@ -119,6 +120,7 @@ class Graph(ShownInNotebooks):
             raise PoplarTypeError(
                 f"a graph is made for a Target or a Device, got {target!r}; write Graph(IPUModel().createDevice())"
             )
+        keep_freed()
         self._replicas = GraphReplicas.of(target, replication_factor)
         self._replication = self._replicas.factor
         self._tiles = self._replicas.tiles

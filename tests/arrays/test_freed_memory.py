@@ -1,5 +1,9 @@
 """Memory that a large compilation has freed is given back to the system; small ones do not ask for it."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vertex
@@ -38,3 +42,41 @@ def test_a_large_compilation_gives_back_what_it_has_freed(large, given_back, mon
     compiled()
     assert asked == [2, 2, 2], "runs of the edges: before and after the lowering, and at the end"
     assert give_back(2) is (given_back and freed_memory._malloc_trim() is not None)
+
+
+FREED_AND_TAKEN = """
+import resource
+import numpy as np
+from pypoplar import Graph, IPUModel
+
+Graph(IPUModel("tiny").createDevice())
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    tables = [np.ones(1 << 18) for _ in range(8)]
+    del tables
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+first = faults()
+print(first, max(faults() for _ in range(3)))
+"""
+
+
+def faults(**environment):
+    command = [sys.executable, "-c", FREED_AND_TAKEN]
+    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return map(int, run.stdout.split())
+
+
+@pytest.mark.skipif(freed_memory._malloc_trim() is None, reason="of the GNU C library")
+def test_memory_that_is_freed_while_a_graph_is_built_is_taken_again_without_page_faults():
+    first, later = faults()
+    assert first > 2048, "8 tables of 2 MB in pages of 4 kB"
+    assert later < 64
+
+
+@pytest.mark.skipif(freed_memory._malloc_trim() is None, reason="of the GNU C library")
+@pytest.mark.parametrize("said", [{"MALLOC_TRIM_THRESHOLD_": "131072"}, {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}])
+def test_what_a_user_says_to_the_c_library_stays(said):
+    _, later = faults(**said)
+    assert later > 2048
