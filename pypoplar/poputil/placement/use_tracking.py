@@ -278,13 +278,19 @@ class TensorUseTracker:
         """
         check_graph("TensorUseTracker.mapTensorsByUse", graph)
         self.resolve(graph, grainSize, minElementsPerTile, extendPartialUsage, mappingMethod)
-        tiles = graph.getTarget().getNumTiles()
-        places = [invTransformTileIndex(tile, tiles, self._start, self._ascending) for tile in range(self._tiles)]
+        places = self._places(graph.getTarget().getNumTiles())
         for number, uses in self._uses.items():
             mapping: dict[int, list[Interval]] = {}
-            for begin, end, tile in zip(*(column.tolist() for column in uses[0]), strict=True):
-                mapping.setdefault(places[tile], []).append(Interval(begin, end))
+            begin, end, tile = uses[0]
+            for low, high, place in zip(begin.tolist(), end.tolist(), places[tile].tolist(), strict=True):
+                mapping.setdefault(place, []).append(Interval(low, high))
             graph.setTileMapping(self._variables[number], mapping)
+
+    def _places(self, tiles: int) -> Int64s:
+        """The tile of the graph, which has so many, for each that uses something."""
+        invTransformTileIndex(min(self._tiles - 1, tiles), tiles, self._start, self._ascending)  # refuses what is beyond
+        place = np.arange(self._tiles)
+        return (place + self._start if self._ascending else -1 - self._start - place) % tiles
 
 
 def _shared_out(regions: _Regions, size: int, grain: int, least: int, extend: bool, method: UseMapping) -> Uses:
