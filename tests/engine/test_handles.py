@@ -251,6 +251,32 @@ def test_an_engine_is_loaded_on_a_device_of_its_timing():
         engine.loadAndRun(tiny(timing=compiled))
 
 
+@pytest.mark.parametrize("at_once", [1 << 16, 64])
+def test_weights_whose_order_on_the_host_is_not_that_on_tiles_come_and_go_through_any_handle(mode, at_once, monkeypatch):
+    """Where there are many, they move in the order of the tiles' memories, and what is read goes the way of what was written."""
+    monkeypatch.setattr("pypoplar.compiler.flattening.move_tables.FOLDED_AT_ONCE", at_once)
+    bench = Bench()
+    values = np.arange(40 * 6 * 9, dtype=np.int32).reshape(9, 6, 40)
+    kept = bench.variable("kept", -values, np.arange(values.size) // 40 % 7)
+    weights = kept.dimShuffle([2, 1, 0])
+    for handle, view in (("weights", weights), ("some", weights.slice(3, 39).reverse(2)), ("again", weights)):
+        bench.handles(handle, view)
+    engine = bench.engine(Sequence(), mode)
+    expected = -values.transpose(2, 1, 0)
+    for handle, written in (("weights", 1), ("some", 2), ("again", 3), ("kept", 4)):
+        for other in ("weights", "some", "again", "kept"):
+            shown = {"some": expected[3:39, :, ::-1], "kept": expected.transpose(2, 1, 0)}.get(other, expected)
+            np.testing.assert_array_equal(engine.readTensor(other), shown, err_msg=f"{other} before {handle} is written")
+        new = (written * 10_000 + np.arange(expected.size)).astype(np.int32).reshape(expected.shape)
+        if handle == "some":
+            expected = np.concatenate((expected[:3], new[3:39], expected[39:]))
+            engine.writeTensor("some", expected[3:39, :, ::-1])
+        else:
+            expected = new
+            engine.writeTensor(handle, expected.transpose(2, 1, 0) if handle == "kept" else expected)
+    np.testing.assert_array_equal(engine.readTensor("weights"), expected)
+
+
 def test_load_brings_initial_values_back(mode):
     bench = Bench()
     x = bench.variable("x", np.arange(6), np.arange(6))

@@ -88,6 +88,7 @@ class Flattening:
     _copies: PlannedCopies = field(init=False)
     _copies_at: dict[int, MergedCopies] = field(init=False)  # by the positions of copies, those that are one step with them
     _step_of: dict[MergedCopies, int] = field(factory=dict)  # of those that are flattened
+    _written: dict[int, tuple[Tensor, int]] = field(factory=dict)  # by `id`: what the host writes, and the move that brings it
     _stream_numbers: dict[str, int] = field(factory=dict)
     _remote_numbers: dict[str, int] = field(init=False)
     remotes: RemotePlaces = field(factory=RemotePlaces)
@@ -257,10 +258,16 @@ class Flattening:
     def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
         if isinstance(self.moves, CountedMoves):
             return self.moves.add_unseen()
+        written = None if inward else self._written.get(id(tensor))
+        back = None if written is None else self.moves.add_back(written[1])
+        if back is not None:
+            return back
         pieces = host_pieces(self.homes, tensor.runs())
         host, device = Places.on_host(pieces.position), self.places.on_tiles(pieces.tile, pieces.offset)
-        source, target = (host, device) if inward else (device, host)
-        return self.moves.add(source, target, pieces.bytes, pieces.tile)
+        move = self.moves.add_host(host, device, pieces.bytes, pieces.tile, inward=inward)
+        if inward:
+            self._written[id(tensor)] = tensor, move
+        return move
 
     def transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
         """Move a chunk of a stream to a tensor, or a tensor to it."""

@@ -20,6 +20,7 @@ from pypoplar.interface.layout import NOTHING
 
 IPU_SPAN = 1 << 48  # no IPU's memory is as large: places of different IPUs are different numbers
 FOLDED_AT_ONCE = 1 << 16  # pieces
+LOOKED_AT = 1 << 12  # pieces of a long move with the host: by them its order is chosen
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
 
 
@@ -37,6 +38,12 @@ class Records:
     target_list: Int64s
     tile: Int64s
     places: UInt32s
+
+    def turned(self) -> Records:
+        """Records that take the pieces back. They share the memory of these."""
+        other = {"source": "target", "target": "source"}
+        columns = {name: name.partition("_") for name in fields_dict(Records)}
+        return Records(**{name: getattr(self, other.get(side, side) + bar + rest) for name, (side, bar, rest) in columns.items()})
 
 
 def fold(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records:
@@ -285,6 +292,7 @@ class MoveLists:
     _folded: list[Records] = field(factory=list)
     _waiting: list[_Listed] = field(factory=list)
     _waiting_pieces: int = 0
+    _apart: dict[int, tuple[int, int]] = field(factory=dict)  # long moves with the host: their parts of `_folded`
 
     def add(self, source: Places, target: Places, bytes: Int64s, tile: Int64s) -> int:
         """Add a move: a list for each pair of IPUs, sorted by the tile whose thread moves the piece.
@@ -309,11 +317,47 @@ class MoveLists:
         self._first_list.append(len(self._pairs))
         return len(self._first_list) - 2
 
-    def _fold_in_order(self, listed: _Listed, order: Int64s) -> None:
-        """Fold a long list, which is put in order part by part: whole, it would be there twice."""
-        tile, length = listed.tile[order], 0
+    def add_host(self, host: Places, device: Places, bytes: Int64s, tile: Int64s, *, inward: bool) -> int:
+        """Add a move between an array of the host and tiles: in the array's order, or a long one in that of the tiles' memories.
+
+        That of the tiles is taken where fewer records say the same, as of weights, whose innermost dimension on the host is the
+        outermost on tiles.
+        """
+        source, target = (host, device) if inward else (device, host)
+        pair = _only_pair(source.ipu, target.ipu) if len(bytes) > FOLDED_AT_ONCE else None
+        if pair is None:
+            return self.add(source, target, bytes, tile)
+        if self._waiting:
+            self._fold()
+        listed, order = _Listed(source.offset, target.offset, bytes, tile), sorting_order(tile)
+        first = len(self._folded)
+        self._pairs.append(pair)
+        self._fold_in_order(listed, order, device.offset if _shorter_by_place(listed, order, device.offset) else None)
+        self._first_list.append(len(self._pairs))
+        self._apart[len(self._first_list) - 2] = first, len(self._folded)
+        return len(self._first_list) - 2
+
+    def add_back(self, move: int) -> int | None:
+        """Add a move that takes back all that a long one with the host brings; None where that was a short one."""
+        if move not in self._apart:
+            return None
+        if self._waiting:
+            self._fold()
+        (first, last), (entry,) = self._apart[move], range(self._first_list[move], self._first_list[move + 1])
+        source, target = self._pairs[entry]
+        self._pairs.append((target, source))
+        self._folded += [records.turned() for records in self._folded[first:last]]
+        self._lengths.append(self._lengths[entry])
+        self._first_list.append(len(self._pairs))
+        return len(self._first_list) - 2
+
+    def _fold_in_order(self, listed: _Listed, order: Int64s | None, place: Int64s | None = None) -> None:
+        """Fold a long list, which is put in order part by part: whole, it would be there twice. Within a tile `place` decides."""
+        tile, length = listed.tile if order is None else listed.tile[order], 0
         for part in whole_groups(tile, FOLDED_AT_ONCE):
-            some = order[part]
+            some = np.arange(part.start, part.stop) if order is None else order[part]
+            if place is not None:
+                some = some[np.lexsort((place[some], tile[part]))]
             records = fold(listed.source[some], listed.target[some], listed.bytes[some], tile[part])
             length += len(records.tile)
             self._folded.append(_narrow(records))
@@ -413,6 +457,19 @@ class CountedMoves(MoveLists):
     def add_exchange(self, pieces: Pieces, places: TilePlaces) -> tuple[int, int]:
         """The same for what tiles receive before a compute set."""
         return self.add_pieces(pieces, places), NOTHING
+
+
+def _shorter_by_place(listed: _Listed, order: Int64s | None, place: Int64s) -> bool:
+    """Whether pieces are in clearly fewer records if those of a tile are sorted by `place`: some from the middle tell."""
+    tile = listed.tile if order is None else listed.tile[order]
+    parts = whole_groups(tile, LOOKED_AT)
+    part = parts[len(parts) // 2]
+    given = np.arange(part.start, part.stop) if order is None else order[part]
+    placed = given[np.lexsort((place[given], tile[part]))]
+    by_given, by_place = (
+        len(fold(listed.source[some], listed.target[some], listed.bytes[some], tile[part]).tile) for some in (given, placed)
+    )
+    return 2 * by_place < by_given
 
 
 def _only_pair(source: Int64s, target: Int64s) -> tuple[int, int] | None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.flattening.move_tables import MoveLists
 from pypoplar.compiler.flattening.places import Places
 from pypoplar.executable.move_lists import Moves
+from pypoplar.interface.header_slots import HOST
 
 STEPS = st.sampled_from([4, 4, 4, 8, -4])
 
@@ -86,3 +87,66 @@ def test_places_of_any_size_come_back_as_they_were(far: int) -> None:
         pieces = [(record, piece) for record in moves.records_of(entry) for piece in range(int(moves.count[record]))]
         assert [moves.source_of(*piece) for piece in pieces] == ends[0].tolist()
         assert [moves.target_of(*piece) for piece in pieces] == ends[1].tolist()
+
+
+def pieces_of(moves: Moves, move: int) -> list[tuple[int, int, int]]:
+    """Where each byte of a move comes from and goes to, with its tile, in the order of the sources."""
+    found = []
+    for entry in moves.lists_of(move):
+        for record in moves.records_of(entry):
+            for piece in range(int(moves.count[record])):
+                source, target = moves.source_of(record, piece), moves.target_of(record, piece)
+                found += [(source + n, target + n, int(moves.tile[record])) for n in range(int(moves.bytes[record]))]
+    return sorted(found)
+
+
+FALLING = Places(np.zeros(6, np.int64), 4 * np.arange(6)[::-1]), Places.on_host(4 * np.arange(6)), np.full(6, 4), np.arange(6) // 2
+
+
+@given(columns(), st.booleans(), st.integers(1, 9), st.booleans())
+@example(FALLING, True, 5, True)  # tiles whose memories lie the other way round
+def test_what_comes_from_the_host_and_goes_back_is_every_piece_in_either_order(
+    given_move: tuple[Places, Places, Int64s, Int64s], inward: bool, at_once: int, by_place: bool
+) -> None:
+    device, host, size, tile = given_move
+    host = Places.on_host(host.offset)
+    one_ipu = len(set(device.ipu.tolist())) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.compiler.flattening.move_tables.FOLDED_AT_ONCE", at_once)
+        patch.setattr("pypoplar.compiler.flattening.move_tables._shorter_by_place", lambda *_: by_place)
+        lists = MoveLists()
+        lists.add(device, device, size, tile)
+        there = lists.add_host(host, device, size, tile, inward=inward)
+        back = lists.add_back(there)
+        moves = lists.finish()
+    ends = (host, device) if inward else (device, host)
+    rows = zip(*(column.tolist() for column in (ends[0].offset, ends[1].offset, size, tile)), strict=True)
+    wanted = sorted((source + n, target + n, tile) for source, target, bytes, tile in rows for n in range(bytes))
+    assert pieces_of(moves, there) == wanted
+    assert (back is None) == (len(size) <= at_once or not one_ipu)
+    if back is not None:
+        assert pieces_of(moves, back) == sorted((target, source, tile) for source, target, tile in wanted)
+        ipu = int(device.ipu[0])
+        for move in (there, back):
+            (entry,) = moves.lists_of(move)
+            tiles = moves.tile[moves.first[entry] : moves.first[entry + 1]]
+            assert (np.diff(tiles) >= 0).all(), "each thread finds its own records"
+        assert (int(moves.source_ipu[entry]), int(moves.target_ipu[entry])) == ((ipu, HOST) if inward else (HOST, ipu))
+
+
+@pytest.mark.parametrize(("at_once", "records"), [(1 << 10, 3), (1 << 16, 2048)])
+def test_a_long_move_with_the_host_is_in_the_order_that_takes_fewer_records(
+    at_once: int, records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights [2048, 3] on the host that lie as [3, 2048] on a tile are 3 records in the order of the tile."""
+    monkeypatch.setattr("pypoplar.compiler.flattening.move_tables.FOLDED_AT_ONCE", at_once)
+    position, offset = 4 * np.arange(6144), 4 * np.arange(6144).reshape(3, 2048).T.ravel()
+    size, tile = np.full(6144, 4), np.zeros(6144, np.int64)
+    lists = MoveLists()
+    move = lists.add_host(Places.on_host(position), Places(tile, offset), size, tile, inward=True)
+    moves = lists.finish()
+    assert len(moves.source) == records
+    wanted = [
+        (source + n, target + n, 0) for source, target in zip(position.tolist(), offset.tolist(), strict=True) for n in range(4)
+    ]
+    assert pieces_of(moves, move) == wanted
