@@ -72,7 +72,7 @@ class _EdgeBlock:
 
     vertex: Int64s
     code: Int64s
-    length: Int64s  # runs of each edge, one at least
+    length: Int64s  # runs of each edge: one at least until it is frozen, then none of an edge without elements
     start: Int64s  # from here on of the runs
     count: Int64s
     step: Int64s
@@ -104,15 +104,37 @@ class _EdgeBlock:
         of_edges, of_runs = (self.vertex, self.code, self.length), (self.start, self.count, self.step)
         return _EdgeBlock(*(column[:edges] for column in of_edges), *(column[:runs] for column in of_runs))
 
-    def with_more(self, more: _EdgeBlock) -> _EdgeBlock:
-        """Both in order, those of `more` behind others of the same vertex, field and row; both are in order already."""
+    def with_more(self, more: _EdgeBlock) -> tuple[_EdgeBlock, Int64s]:
+        """Both in order, those of `more` behind others of the same vertex, field and row, and where they are.
+
+        Both are in order already.
+        """
         fields, rows = (1 + max(own, other) for own, other in zip(self._most(), more._most(), strict=True))
         at = np.searchsorted(self._keys(fields, rows), more._keys(fields, rows), "right")
-        runs = np.repeat(at if len(self.start) == len(self.vertex) else offsets(self.length)[at], more.length)
+        runs = np.repeat(offsets(self.length)[at], more.length)
         of_edges = (np.insert(getattr(self, name), at, getattr(more, name)) for name in ("vertex", "code", "length"))
-        return _EdgeBlock(
+        whole = _EdgeBlock(
             *of_edges, *(np.insert(getattr(self, name), runs, getattr(more, name)) for name in ("start", "count", "step"))
         )
+        return whole, at + np.arange(len(at))
+
+    def without(self, edges: Int64s) -> _EdgeBlock:
+        """The same but for some edges."""
+        runs = ragged(offsets(self.length)[edges], self.length[edges])
+        of_edges = (np.delete(getattr(self, name), edges) for name in ("vertex", "code", "length"))
+        return _EdgeBlock(*of_edges, *(np.delete(getattr(self, name), runs) for name in ("start", "count", "step")))
+
+    def without_empty_runs(self) -> _EdgeBlock:
+        """The same where edges without elements have no runs, and runs of one element the step 1."""
+        length, runs = self.length, (self.start, self.count, self.step)
+        full = self.count > 0
+        if not full.all():
+            length = np.diff(offsets(full)[offsets(length)])
+            runs = self.start[full], self.count[full], self.step[full]
+        start, count, step = runs
+        if bool(((count == 1) & (step != 1)).any()):
+            step = np.where(count > 1, step, 1)
+        return _EdgeBlock(self.vertex, self.code, length, start, count, step)
 
     def _most(self) -> tuple[int, int]:
         """The largest field and row."""
@@ -136,7 +158,8 @@ class _EdgeBlock:
         order = np.argsort(keys, kind="stable")
         del keys
         length = self.length[order]
-        runs = order if len(self.start) == len(order) else ragged(offsets(self.length)[:-1][order], length)
+        single = len(self.start) == len(order) and bool((length == 1).all())
+        runs = order if single else ragged(offsets(self.length)[:-1][order], length)
         return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
 
 
@@ -147,11 +170,14 @@ class EdgeTable:
     run before it. Edges connected twice are kept twice: the compiler judges that.
     """
 
-    __slots__ = ("_blocks", "_freezing", "_in_blocks", "_no_rows", "_runs")
+    __slots__ = ("_blocks", "_constants", "_freezing", "_in_blocks", "_no_rows", "_runs")
 
     def __init__(self) -> None:
         self._blocks: list[_EdgeBlock] = []
         self._in_blocks = 0  # runs
+        self._constants = np.zeros(
+            0, np.int64
+        )  # edges of the first block that its last freezing has brought, and the next takes out
         self._runs = array("q")  # behind the blocks
         self._no_rows = array("q")  # (vertex, field) of list fields connected to no rows
         self._freezing = Lock()  # graphs are compiled by several threads
@@ -269,6 +295,8 @@ class EdgeTable:
         block = self._blocks.pop()
         self._in_blocks -= len(block.start)
         kept = block.first(edges(block, self._in_blocks))
+        if not self._blocks:
+            self._constants = self._constants[self._constants < len(kept.vertex)]
         if len(kept.vertex) == 0:
             return False
         self._blocks.append(kept)
@@ -290,31 +318,38 @@ class EdgeTable:
         del self._no_rows[end:]
 
     def freeze(self, more: Int64s | None = None) -> FrozenEdges:
-        """The edges, with `more` rows behind them. The table keeps them as one block, whose memory they share if they can."""
+        """The edges, with `more` rows behind them. The table keeps both as one block, whose memory the edges share."""
         with self._freezing:
-            self._close()
-            if self._blocks:
-                self._blocks = [_EdgeBlock.joined(self._blocks).in_order().unwriteable()]
-            edges = self._blocks[0] if self._blocks else _EdgeBlock.of_rows(np.zeros((0, 5), np.int64))
+            edges = self._frozen(more)
+            return FrozenEdges(
+                vertex=edges.vertex,
+                field=(edges.code & _FIELD).astype(np.int32),
+                row=(edges.code >> _ROW_SHIFT).astype(np.int32),
+                type=((edges.code >> _TYPE_SHIFT) & _TYPE).astype(np.int16),
+                first_run=offsets(edges.length),
+                run_start=edges.start,
+                run_count=edges.count,
+                run_step=edges.step,
+                no_rows=np.array(self._no_rows, dtype=np.int64).reshape(-1, 2),
+            )
+
+    def _frozen(self, more: Int64s | None) -> _EdgeBlock:
+        """The one block that the table has now."""
+        self._close()
+        if len(self._constants):
+            self._blocks[0] = self._blocks[0].without(self._constants)
+            self._constants = np.zeros(0, np.int64)
+        if self._blocks:
+            self._blocks = [_EdgeBlock.joined(self._blocks)]  # one step after another: each leaves the one before free
+            self._blocks[0] = self._blocks[0].in_order()
+            self._blocks[0] = self._blocks[0].without_empty_runs()
+        else:
+            self._blocks = [_EdgeBlock.of_rows(np.zeros((0, 5), np.int64))]
         if more is not None:
-            edges = edges.with_more(_EdgeBlock.of_rows(more).in_order())
-        start, count, step = edges.start, edges.count, edges.step
-        first_run = offsets(edges.length)
-        full = count > 0
-        if not full.all():  # an edge without elements has no runs
-            first_run = offsets(full)[first_run]
-            start, count, step = start[full], count[full], step[full]
-        return FrozenEdges(
-            vertex=edges.vertex,
-            field=(edges.code & _FIELD).astype(np.int32),
-            row=(edges.code >> _ROW_SHIFT).astype(np.int32),
-            type=((edges.code >> _TYPE_SHIFT) & _TYPE).astype(np.int16),
-            first_run=first_run,
-            run_start=start,
-            run_count=count,
-            run_step=np.where(count > 1, step, 1) if bool(((count == 1) & (step != 1)).any()) else step,
-            no_rows=np.array(self._no_rows, dtype=np.int64).reshape(-1, 2),
-        )
+            self._blocks[0], self._constants = self._blocks[0].with_more(_EdgeBlock.of_rows(more).in_order().without_empty_runs())
+        self._blocks[0] = self._blocks[0].unwriteable()
+        self._in_blocks = len(self._blocks[0].start)
+        return self._blocks[0]
 
 
 def _edges_up_to(vertex: Int64s, first_vertex: int) -> int:
