@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -20,16 +21,14 @@ KEPT = 1 << 28  # bytes free at the heap's end
 @cache
 def keep_freed() -> bool:
     """Let the C library keep what is freed, once a process; whether it was done. What the user's variables say to it stays."""
-    library = ctypes.CDLL(None)
     told = any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")
-    if told or not hasattr(library, "mallopt"):
-        return False
-    return bool(library.mallopt(MMAP_THRESHOLD, IN_THE_HEAP)) and bool(library.mallopt(TRIM_THRESHOLD, KEPT))
+    mallopt = None if told else _of_c_library("mallopt")
+    return mallopt is not None and bool(mallopt(MMAP_THRESHOLD, IN_THE_HEAP)) and bool(mallopt(TRIM_THRESHOLD, KEPT))
 
 
 def give_back(rows: int) -> bool:
     """Give back what is free if a table of so many rows was there; whether it was done. Other C libraries keep nothing or all."""
-    trim = _malloc_trim() if rows >= LARGE else None
+    trim = _of_c_library("malloc_trim") if rows >= LARGE else None
     if trim is None:
         return False
     trim(0)
@@ -37,6 +36,6 @@ def give_back(rows: int) -> bool:
 
 
 @cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    library = ctypes.CDLL(None)
-    return library.malloc_trim if hasattr(library, "malloc_trim") else None
+def _of_c_library(name: str) -> Callable[..., int] | None:
+    """A function of the C library of this process; None where it has none of that name, or has no name itself."""
+    return None if sys.platform == "win32" else getattr(ctypes.CDLL(None), name, None)

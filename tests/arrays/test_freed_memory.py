@@ -41,7 +41,7 @@ def test_a_large_compilation_gives_back_what_it_has_freed(large, given_back, mon
     monkeypatch.setattr(compiling, "give_back", noted)
     compiled()
     assert asked == [2, 2, 2], "runs of the edges: before and after the lowering, and at the end"
-    assert give_back(2) is (given_back and freed_memory._malloc_trim() is not None)
+    assert give_back(2) is (given_back and freed_memory._of_c_library("malloc_trim") is not None)
 
 
 FREED_AND_TAKEN = """
@@ -68,14 +68,14 @@ def faults(**environment):
     return map(int, run.stdout.split())
 
 
-@pytest.mark.skipif(freed_memory._malloc_trim() is None, reason="of the GNU C library")
+@pytest.mark.skipif(freed_memory._of_c_library("malloc_trim") is None, reason="of the GNU C library")
 def test_memory_that_is_freed_while_a_graph_is_built_is_taken_again_without_page_faults():
     first, later = faults()
     assert first > 2048, "8 tables of 2 MB in pages of 4 kB"
     assert later < 64
 
 
-@pytest.mark.skipif(freed_memory._malloc_trim() is None, reason="of the GNU C library")
+@pytest.mark.skipif(freed_memory._of_c_library("malloc_trim") is None, reason="of the GNU C library")
 @pytest.mark.parametrize("said", [{"MALLOC_TRIM_THRESHOLD_": "131072"}, {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}])
 def test_what_a_user_says_to_the_c_library_stays(said):
     _, later = faults(**said)
