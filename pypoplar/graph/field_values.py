@@ -27,10 +27,12 @@ class StateTable:
         """Give a plain field of a vertex its value, as bits."""
         self._rows.extend((vertex, field, bits))
 
-    def set_many(self, first_vertex: int, field: int, bits: Int64s) -> None:
-        """Give a plain field its value in each of successive vertices."""
-        vertex = np.arange(first_vertex, first_vertex + len(bits), dtype=np.int64)
-        self._rows.frombytes(np.column_stack((vertex, np.full(len(bits), field), bits)).astype(np.int64, copy=False).tobytes())
+    def set_many(self, first_vertex: int, vertices: int, field: int, bits: Int64s | int) -> None:
+        """Give a plain field its value in each of successive vertices, or one value in all."""
+        rows = np.empty((vertices, 3), np.int64)
+        rows[:, 0] = np.arange(first_vertex, first_vertex + vertices)
+        rows[:, 1], rows[:, 2] = field, bits
+        self._rows.frombytes(rows.data.cast("B") if vertices else b"")
 
     def mend(self) -> None:
         """Take back what there is of a row for which the memory did not suffice."""

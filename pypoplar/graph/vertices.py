@@ -29,7 +29,7 @@ from pypoplar.host_memory import TableSize
 from pypoplar.host_values import bits_of, bits_of_many, values_of
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public, slow_path, swift
-from pypoplar.types import LONGLONG, ElementType
+from pypoplar.types import BOOL, LONGLONG, ElementType
 
 if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
@@ -476,7 +476,11 @@ class VertexTable:
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
         ordered(value, where, "[1.0, 2.0]")
         if slot.form == "scalar":
-            self.state.set_many(first, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
+            bits = _whole(slot.type, value)
+            if bits is None:
+                self.state.set_many(first, count, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
+            else:
+                self.state.set_many(first, count, slot.number, bits)
             return
         given = np.asarray(value)
         if given.ndim not in (1, 2) or (given.ndim == 2 and len(given) != count):
@@ -527,6 +531,14 @@ class VertexTable:
             tile=np.array(self.tile, dtype=np.int32),
             location=rows[:, 2].astype(np.int32),
         )
+
+
+def _whole(type: ElementType, value: Any) -> int | None:
+    """The bits of a whole number that a type of integers can hold: libraries give a score of them with each call."""
+    if value.__class__ is not int or type.is_floating or type is BOOL:
+        return None
+    low, high = type.limits
+    return bits_of(type, value) if low <= value <= high else None
 
 
 def pairs(connections: Any) -> Iterable[tuple[Any, Any]]:

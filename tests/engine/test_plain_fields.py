@@ -24,6 +24,7 @@ from pypoplar import (
     GraphConnectionError,
     IPUModel,
     Output,
+    PoplarTypeError,
     TensorShapeError,
     Vector,
     Vertex,
@@ -212,3 +213,39 @@ def test_estimators_see_defaults():
     graph, compute_set, _ = graph_of(Estimated)
     Engine(graph, Execute(compute_set))
     assert seen == [(3, 2, [1, 2])]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"c": -7, "d": 2**32 - 1, "e": -(2**15), "f": -128, "g": 255, "i": -(2**63), "j": 2**64 - 1},
+        {"a": 3, "b": -2, "c": 0, "d": 1, "e": 32767, "h": 1, "i": 2**63 - 1, "j": 2**63},
+        {"a": 0.5, "c": 4.0, "h": True, "g": np.uint8(200), "i": np.int64(-1)},
+    ],
+)
+def test_one_value_for_many_vertices_is_that_of_each(given):
+    states = []
+    for whole in (True, False):
+        graph = Graph(tiny())
+        out = graph.addVariable(FLOAT, [3, 2], "out")
+        graph.setTileMapping(out, 0)
+        cs = graph.addComputeSet("every")
+        graph.add_vertices(
+            cs, Every, {"out": out, **{name: value if whole else [value] * 3 for name, value in given.items()}}, [0] * 3
+        )
+        frozen = graph.freeze().state
+        states.append((frozen.vertex.tolist(), frozen.field.tolist(), frozen.bits.tolist()))
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize(("field", "value"), [("c", 2**31), ("d", -1), ("e", 2**15), ("g", 256), ("j", 2**64), ("h", 2)])
+def test_a_number_beyond_its_type_is_refused_for_many_vertices_as_in_a_list(field, value):
+    said = []
+    for given in (value, [value] * 3):
+        graph = Graph(tiny())
+        out = graph.addVariable(FLOAT, [3, 2], "out")
+        with pytest.raises(PoplarTypeError) as refused:
+            graph.add_vertices(graph.addComputeSet("every"), Every, {"out": out, field: given}, [0] * 3)
+        said.append(str(refused.value).replace(" at index 0", ""))
+    assert said[0] == said[1]
+    assert "cannot hold" in said[0]
