@@ -55,3 +55,22 @@ def test_strands_are_the_elements_of_edges_by_any_number_at_once(at_once, few, c
         wanted = {int(edges.run_start[k] + i * edges.run_step[k]) for k in runs for i in range(edges.run_count[k])}
         assert found == wanted
     assert regions.disjoint
+
+
+@pytest.mark.parametrize("few", [0, 4])
+def test_an_edge_that_ends_with_the_last_element_is_apart_from_one_that_begins_with_the_first(few):
+    graph = Graph(IPUModel("tiny").createDevice())
+    graph.addCodelets(Reads)
+    y, x = graph.addVariable(FLOAT, [6]), graph.addVariable(FLOAT, [4, 6])
+    graph.addVertex(graph.addComputeSet("reads"), "Reads", {"x": x.transpose().flatten(), "y": y})
+    frozen = graph.freeze()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connected_regions, "FEW_STRANDS", few)
+        strands = collect_regions(frozen, [0]).strands
+    found = [
+        set(range(begin, begin + length)) for begin, length in zip(strands.begin.tolist(), strands.length.tolist(), strict=True)
+    ]
+    assert [set().union(*(found[k] for k in np.flatnonzero(strands.owner == edge))) for edge in (0, 1)] == [
+        set(range(6, 30)),
+        set(range(6)),
+    ]

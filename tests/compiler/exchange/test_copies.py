@@ -189,6 +189,63 @@ def test_what_a_stream_rearranges_does_not_depend_on_where_it_is_cut(
     assert (parts.shares is None) == (whole.shares is None)
 
 
+@given(copies(), st.booleans())
+def test_a_stream_lands_in_its_order_and_every_element_goes_to_its_place(made: tuple[Builder, Any, Any], inward: bool) -> None:
+    builder, source, target = made
+    check_streams(builder, [view for view in (target, np.unique(source)) if len(view)], inward=inward)
+
+
+@pytest.mark.parametrize("inward", [False, True])
+def test_a_piece_that_streams_bring_in_two_shares_goes_to_one_place_and_streams_do_not_meet(inward: bool) -> None:
+    builder = Builder()
+    both = builder.variable(16, [0, 1, 1, 1, 1, 1, 1, 0] * 2)
+    check_streams(builder, [both[:8], both[8:]], inward=inward)
+
+
+def check_streams(builder: Builder, tensors: list[Any], *, inward: bool) -> None:
+    """The exchange of streams of some views is that of their elements one by one."""
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    exchange = stream_exchange(graph.tiles, homes, [frozen_runs(view) for view in tensors], inward=inward)
+    crossing, staying, pieces, before = Counter[tuple[int, int, int]](), [], Counter[int](), 0
+    for view in tensors:
+        home = np.searchsorted(homes.end, view, "right")
+        width, tile = int(homes.width[home[0]]), homes.tile[home].tolist()
+        lives = (homes.offset[home] + (view - homes.begin[home]) * width).tolist()
+        holders = sorted(set(tile))
+        goes_on = [
+            here == there and to == at + width for (here, there), (at, to) in zip(pairwise(tile), pairwise(lives), strict=True)
+        ]
+        if len(holders) == 1 + goes_on.count(False):
+            continue  # the tiles each have theirs in the order of the stream
+        share = 8 * -(-len(view) * width // (8 * len(holders)))  # whole words of the data path
+        lands = [(holders[place // share], place % share) for place in range(0, len(view) * width, width)]
+        for number, ((landing, at), here, place) in enumerate(zip(lands, tile, lives, strict=True)):
+            joined = number and goes_on[number - 1] and lands[number - 1][0] == landing
+            if here == landing:
+                staying += [(here, at + byte, place + byte) for byte in range(width)]
+            else:
+                ends = (landing, here) if inward else (here, landing)
+                crossing[(*ends, int(homes.variable[home[0]]))] += width
+                pieces[here] += not joined
+        before += 1
+    assert (exchange is None) == (before == 0)
+    if exchange is None:
+        return
+    assert len(exchange.tensors) == before
+    messages = Counter[tuple[int, int, int]]()
+    for row in exchange.account.exchange.messages.tolist():
+        messages[row[0], row[1], row[3]] += row[2]
+    assert messages == crossing
+    assert exchange.pieces.tolist() == [pieces[number] for number in range(builder.tiles)]
+    local = exchange.local
+    assert local.source_tile.tolist() == local.target_tile.tolist()
+    rows = zip(
+        *(column.tolist() for column in (local.source_tile, local.source_offset, local.target_offset, local.bytes)), strict=True
+    )
+    assert [(here, at + byte, place + byte) for here, at, place, size in rows for byte in range(size)] == staying
+
+
 def test_pieces_are_as_long_as_both_sides_are_contiguous() -> None:
     builder = Builder()
     x, y = builder.variable(8, [0] * 4 + [1] * 4), builder.variable(8, [2] * 6 + [3] * 2)

@@ -29,9 +29,10 @@ def columns(draw: Any) -> tuple[Places, Places, Int64s, Int64s]:
         tiles.append(tiles[-1] + draw(st.sampled_from([0, 0, 0, 0, 0, 1])))
     order = draw(st.sampled_from(["rising", "falling", "in turn"]))
     tiles = tiles if order == "rising" else [tiles[-1] - tile if order == "falling" else n % 3 for n, tile in enumerate(tiles)]
-    ipus = draw(st.lists(st.integers(0, draw(st.integers(0, 1))), min_size=len(source), max_size=len(source)))
-    one = np.zeros(len(source), np.int64)
-    return Places(np.array(ipus), np.array(source)), Places(one, np.array(target)), np.array(sizes), np.array(tiles)
+    from_, to = (
+        draw(st.lists(st.integers(0, draw(st.integers(0, 1))), min_size=len(source), max_size=len(source))) for _ in range(2)
+    )
+    return Places(np.array(from_), np.array(source)), Places(np.array(to), np.array(target)), np.array(sizes), np.array(tiles)
 
 
 def described(moves: Moves, move: int) -> list[Any]:
@@ -61,6 +62,25 @@ def test_moves_that_are_folded_together_are_as_each_alone(every: list[tuple[Plac
         alone = MoveLists()
         only = alone.add(*move)
         assert described(moves, number) == described(alone.finish(), only)
+        assert moved_bytes(moves, number) == bytes_of(*move)
+
+
+def moved_bytes(moves: Moves, move: int) -> list[tuple[int, ...]]:
+    """IPU, place and tile of each byte that a move moves."""
+    found = []
+    for entry in moves.lists_of(move):
+        ipus = int(moves.source_ipu[entry]), int(moves.target_ipu[entry])
+        for record in moves.records_of(entry):
+            for piece in range(int(moves.count[record])):
+                ends = moves.source_of(record, piece), moves.target_of(record, piece)
+                found += [(*ipus, *(end + at for end in ends), int(moves.tile[record])) for at in range(int(moves.bytes[record]))]
+    return sorted(found)
+
+
+def bytes_of(source: Places, target: Places, sizes: Int64s, tiles: Int64s) -> list[tuple[int, ...]]:
+    """The same of what is to be moved."""
+    rows = zip(*(column.tolist() for column in (source.ipu, target.ipu, source.offset, target.offset, sizes, tiles)), strict=True)
+    return sorted((here, there, begin + at, end + at, tile) for here, there, begin, end, size, tile in rows for at in range(size))
 
 
 def test_a_move_of_nothing_has_no_lists() -> None:
@@ -150,3 +170,18 @@ def test_a_long_move_with_the_host_is_in_the_order_that_takes_fewer_records(
         (source + n, target + n, 0) for source, target in zip(position.tolist(), offset.tolist(), strict=True) for n in range(4)
     ]
     assert pieces_of(moves, move) == wanted
+
+
+@pytest.mark.parametrize("far", [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, 1 << 40])
+def test_single_places_and_steps_back_of_any_size_come_back_as_they_were(far: int) -> None:
+    nothing, one = np.zeros(3, np.int64), np.zeros(1, np.int64)
+    lists = MoveLists()
+    single = lists.add(Places(one, np.array([far])), Places(one, one), np.array([4]), one)
+    here, there = np.array([0, 4, 8]), far * np.array([2, 1, 0])
+    falling = lists.add(Places(nothing, here), Places(nothing, there), np.full(3, 4), nothing)
+    moves = lists.finish()
+    for move, sources, targets in ((single, [far], [0]), (falling, here.tolist(), there.tolist())):
+        (entry,) = moves.lists_of(move)
+        pieces = [(record, piece) for record in moves.records_of(entry) for piece in range(int(moves.count[record]))]
+        assert [moves.source_of(*piece) for piece in pieces] == sources
+        assert [moves.target_of(*piece) for piece in pieces] == targets
