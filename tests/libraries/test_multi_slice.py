@@ -1,5 +1,7 @@
 """popops.multiSlice, multiUpdate and its kin, with plans of popops.embedding and without, against NumPy."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,6 +27,7 @@ from pypoplar import (
 )
 from pypoplar.popops import SlicePlan, embedding
 from pypoplar.popops.slicing.slice_cycles import multi_slice_cycles, update_op_cycles
+from pypoplar.popops.slicing.slice_options import SLICE_OPTIONS, SliceOptions
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -318,6 +321,27 @@ def test_plans_say_the_same_where_they_are_made_of_the_same():
     assert "slicedDimSplit=4" in repr(plans[0])
     assert not plans[0] < plans[1]
     assert len({plans[0], plans[1], SlicePlan()}) == 2
+
+
+def test_no_plan_is_taken_for_other_options():
+    """Plans are kept by the options that they are made for."""
+    others = {
+        "usedForSlice": "false",
+        "usedForUpdate": "false",
+        "operationForUpdate": "max",
+        "availableMemoryProportion": "0.5",
+        "indicesDistribution": "onePoint",
+        "indicesAreSorted": "true",
+        "validateIndices": "true",
+        "remapOutOfBoundIndices": "true",
+        "paddingIndexUsed": "true",
+        "partialType": "float",
+        "planConstraints": '{"slicedDimSplit": 4}',
+    }
+    assert others.keys() == SLICE_OPTIONS.keys()
+    read = [SliceOptions.read("plan", chosen) for chosen in ({}, *({name: value} for name, value in others.items()))]
+    assert all(one != other for one, other in combinations(read, 2))
+    assert SliceOptions.read("plan", others) == SliceOptions.read("plan", dict(others))
 
 
 def test_what_does_not_fit_is_refused():

@@ -8,6 +8,7 @@ from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, PoplarIndexError, PoplarTypeError, Target, popops, poputil
+from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.popops import SortOrder, TopKParams
 from pypoplar.popops.ordering.topk_cycles import Companions, swap_cycles
 from pypoplar.popops.ordering.topk_plan import network_steps, plan_division, step_cycles
@@ -259,6 +260,20 @@ def test_the_plan_is_no_dearer_than_one_tile_a_row_or_all_tiles(rows, elements, 
     for parts in (1, 2, 64, max(1472 // rows, 1)):
         groups = min(rows, 1472 // parts)
         assert cost(chosen) <= cost(type(chosen)(-(-rows // groups), parts))
+
+
+@pytest.mark.parametrize("elements", [21, 64])
+def test_what_a_vertex_compares_stays_on_its_tile(elements):
+    graph, _ = new_graph(7)
+    values = variable(graph, FLOAT, [3, elements], "values")
+    popops.topKWithPermutation(graph, Sequence(), values, TopKParams(5, True, SortOrder.ASCENDING))
+    frozen = graph.freeze()
+    regions = collect_regions(frozen, range(len(frozen.compute_sets)))
+    strands = regions.strands
+    lies = frozen.mapping.tile[np.searchsorted(frozen.mapping.end, strands.begin, "right")]
+    runs = frozen.vertices.tile[regions.vertex][strands.owner]
+    np.testing.assert_array_equal(lies[regions.written], runs[regions.written])
+    assert len(set(runs[regions.written].tolist())) > 1
 
 
 def test_comparing_costs_what_poplibs_says():

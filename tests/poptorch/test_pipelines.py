@@ -10,10 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
-from torch import nn
+from torch import fx, nn
 
 from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, InvalidOption, poptorch
 from pypoplar.poptorch.executor.building import make_device
+from pypoplar.poptorch.lowering.ipu_placement import handed_out
 from pypoplar.poptorch.pipelines.checkpoints import intervals
 from pypoplar.poptorch.pipelines.pipeline_units import IpusOfElements
 from pypoplar.poptorch.pipelines.stage_segments import NotPipelined
@@ -304,6 +305,24 @@ class Averaged(Normed):
 @pytest.mark.parametrize("training", [False, True])
 def test_stages_that_set_a_buffer_to_a_new_tensor_overlap(training):
     assert_alike(Averaged, 3, training=training)
+
+
+def test_a_detach_is_handed_out_if_nothing_but_the_capture_takes_it():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+
+    def detached(node, origin):
+        found = graph.call_function(torch.ops.aten.detach.default, (node,))
+        found.meta["origin"] = origin
+        return found
+
+    set_to, unused = detached(x, "a layer"), detached(x, "a layer")
+    taken = detached(set_to, None)
+    assert handed_out(taken)
+    assert handed_out(set_to)
+    assert not handed_out(unused)
+    graph.call_function(torch.ops.aten.relu.default, (set_to,)).meta["origin"] = "a layer"
+    assert not handed_out(set_to)
 
 
 def steps_of_first_stage(model):
