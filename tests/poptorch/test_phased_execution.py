@@ -173,6 +173,20 @@ def test_weights_that_change_on_the_host_reach_streaming_memory_and_come_back():
     same_states(model.state_dict(), other.state_dict())
 
 
+def test_one_weight_of_a_phase_that_changes_on_the_host_leaves_the_others_of_the_phase():
+    models = [Network().eval(), Network().eval()]
+    device = [
+        poptorch.inferenceModel(model, options(strategy, 1))
+        for model, strategy in zip(models, (STRATEGIES["serial"](), sharded()), strict=True)
+    ]
+    x, _ = batch(1)
+    for _ in range(2):
+        assert torch.equal(*(inference(x) for inference in device))
+        with torch.no_grad():
+            for model in models:
+                model.second.bias += 1
+
+
 @pytest.mark.slow
 def test_a_kept_executable_knows_where_weights_are(tmp_path):
     def of_cache():

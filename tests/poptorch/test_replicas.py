@@ -314,6 +314,18 @@ def test_buffers_that_change_are_refused_unless_replicas_may_have_their_own():
     assert model.total.item() == 27.0
 
 
+def test_a_weight_that_changes_on_the_host_brings_the_hosts_buffers_to_all_replicas():
+    model = Counting()
+    model.weight = nn.Parameter(torch.ones(1))
+    model.forward = lambda x: Counting.forward(model, x) * model.weight
+    inference = poptorch.inferenceModel(model, options(2).broadcastBuffers(False))
+    x = torch.tensor([9.0, 2.0])
+    assert inference(x).tolist() == [9.0, 2.0]
+    with torch.no_grad():
+        model.weight += 1
+    assert inference(x).tolist() == [2 * (9.0 + 9.0), 2 * (9.0 + 2.0)]
+
+
 def test_a_call_that_fails_leaves_weights_states_and_buffers_of_all_replicas_as_they_were():
     class Failing(nn.Module):
         def __init__(self):

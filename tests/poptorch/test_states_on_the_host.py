@@ -11,6 +11,7 @@ from line_model import Line, batch
 from torch import nn
 
 from pypoplar import poptorch
+from pypoplar.engine.engine import Engine
 from pypoplar.errors import InvalidOption, MissingFeature
 
 
@@ -335,8 +336,6 @@ def test_parameters_that_leave_a_group_on_the_host_are_told(caplog):
 
 
 def test_tensors_that_have_changed_on_the_host_are_written_alone(monkeypatch):
-    from pypoplar.engine.engine import Engine
-
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     inference = poptorch.inferenceModel(model)
     x = torch.ones(1, 3)
@@ -352,3 +351,27 @@ def test_tensors_that_have_changed_on_the_host_are_written_alone(monkeypatch):
     model[1].bias.data += 1
     torch.testing.assert_close(inference(x), model(x).detach())
     assert written == ["1.bias", "0.weight", "1.bias"]
+
+
+def test_after_a_write_that_fails_the_device_gets_all_anew(monkeypatch):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    inference = poptorch.inferenceModel(model)
+    x = torch.ones(1, 3)
+    wanted, before = inference(x), copy.deepcopy(model.state_dict())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 1
+    with monkeypatch.context() as patch:
+        written, write = [], Engine.writeTensor
+
+        def failing(engine, handle, *rest):
+            if written:
+                raise OSError("no longer there")
+            written.append(handle)
+            write(engine, handle, *rest)
+
+        patch.setattr(Engine, "writeTensor", failing)
+        with pytest.raises(OSError, match="no longer there"):
+            inference(x)
+    model.load_state_dict(before)
+    torch.testing.assert_close(inference(x), wanted)

@@ -663,3 +663,17 @@ def test_many_pointers_move_by_one_distance_that_is_kept_in_a_register():
     code = compiled_code(AlievPanfilov, "ipu2")
     before, inner = (names(run) for run in code.runs[1:3])
     assert (before.count("mov"), inner.count("add"), inner.count("ld32 (stack)")) == (1, 3, 1)
+
+
+@pytest.mark.parametrize(("numbers", "reloads"), [(2, 0), (3, 2)])
+def test_the_distance_of_many_pointers_takes_one_register(numbers, reloads):
+    """Eleven have seven pointers, the distance, two numbers and what is made; a third number goes, and one for its reload."""
+    vectors, made, used = (f"x{k}: Input[Vector[FLOAT]]" for k in range(6)), "", "self.z[i]"
+    for k in range(numbers):
+        made, used = f"{made}k{k} = self.m{k} * 3\n", f"({used} {'+^'[k % 2]} k{k})"
+    total = " + ".join(f"self.x{k}[i]" for k in range(6))
+    body = f"{made}t = 0.0\nfor i in range(self.n & 4095):\n    t += {total}\n    self.z[i] = {used}\nself.t = t"
+    fields = [*vectors, "z: InOut[Vector[INT]]", "t: FLOAT", "n: INT", *(f"m{k}: INT" for k in range(numbers))]
+    before, inner, *_ = (names(run) for run in code_of(body, "\n".join(fields)).runs)
+    assert "mov" in before
+    assert inner.count("ld32 (stack)") == reloads
