@@ -582,6 +582,43 @@ def test_rows_of_constant_tables_need_no_pointers_from_memory(which, listing):
     assert [" ".join(names(run)) for run in code.runs] == [listing]
 
 
+def test_neighbours_in_a_constant_table_lie_behind_each_other():
+    """Many pointers move by one distance; what lies in front of a pointer's first access would take a sum of its own."""
+    vectors = [f"x{k}" for k in range(6)]
+    fields = "\n".join([*(f"{name}: Input[Vector[INT]]" for name in vectors), "y: Output[Vector[INT]]", "n: INT"])
+    total = " + ".join(f"self.{name}[i]" for name in vectors)
+    adds = []
+    for rows in ("TABLE[i][0] + TABLE[i + 1][0]", "TABLE[i + 1][0] + TABLE[i][0]"):
+        code = code_of(f"for i in range(self.n):\n    self.y[i] = {total} + {rows}", fields, prelude="TABLE = ((1, 2), (3, 4))")
+        adds.append(names(deepest(code)).count("add"))
+    assert adds[1] == adds[0] + 1
+
+
+PLACES = "x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]\nr: Input[VectorList[FLOAT]]\nb: INT\nk: INT"
+
+
+@pytest.mark.parametrize(("body", "loads"), [
+    ("p = self.x[2:6]\nself.y[0] = p[1] + self.x[3]", 3),  # one element, and two pointers
+    ("p = self.x[2:6]\nself.y[0] = p[1] + self.x[2]", 4),
+    ("p = self.x[2:6]\nq = p[1:]\nself.y[0] = q[1] + self.x[4]", 3),
+    ("p = self.x[self.b:]\nq = p[self.k:]\nself.y[0] = q[1] + self.x[self.b + self.k + 1]", 5),
+    ("p = self.r[1:3]\nself.y[0] = p[1][0] + self.r[2][0]", 4),  # the row's pointer, too
+    ("p = self.r[1:3]\nq = p[1:]\nself.y[0] = q[0][0] + self.r[2][0]", 4),
+    ("p = self.r[self.b:]\nself.y[0] = p[self.k][0] + self.r[self.b + self.k][0]", 6),
+])  # fmt: skip
+def test_an_element_is_loaded_once_by_whichever_slice_it_is_reached(body, loads):
+    (run,) = code_of(body, PLACES).runs
+    assert names(run).count("ld32") == loads
+
+
+def test_rows_of_a_list_are_pieces_of_its_field():
+    """What the codelet demands of two fields holds for the rows of one: nothing is compared in front of the loop on vectors."""
+    body = "for r in range(len(self.z)):\n    row = self.z[r]\n    for i in range(len(row)):\n        row[i] = self.x[i]"
+    fields = "x: Input[Vector[FLOAT]]\nz: Output[VectorList[FLOAT]]"
+    before = [names(code_of(body, fields, distinct=pairs).runs[1]) for pairs in ((), (("x", "z"),))]
+    assert [listing.count("and") for listing in before] == [2, 1]
+
+
 RAY = """
 from pypoplar import Array, Record
 
