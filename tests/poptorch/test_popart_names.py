@@ -9,6 +9,7 @@ from torch import nn
 from pypoplar import poptorch
 from pypoplar.errors import InvalidOption
 from pypoplar.poptorch.executor import building
+from pypoplar.poptorch.update import popart_names
 
 LR, DECAY, SCALING = 0.05, 0.025, 0.75
 
@@ -59,6 +60,77 @@ def test_names_and_numbers_are_poparts_once_compiled(kind):
     assert kind == "SGD" or not torch.equal(after["Accl1___lin.weight"], state["ipu_state"]["Accl1___lin.weight"])
 
 
+NUMBERS_OF_GROUP = {
+    "lr": 0.1,
+    "weight_decay": 0.25,
+    "loss_scaling": 8.0,
+    "momentum": 0.5,
+    "dampening": 0.375,
+    "velocity_scaling": 4.0,
+    "beta1": 0.75,
+    "beta2": 0.875,
+    "eps": 0.0625,
+    "max_weight_norm": 10.0,
+    "alpha": 0.625,
+}
+WITH_VELOCITIES = {
+    variant: {
+        f"scaledMomentum{variant}": 0.5,
+        f"dampeningScaleFactor{variant}": 0.625 * scale / 8,
+        f"scaledLearningRate{variant}": 0.1 / scale,
+        "scaledWeightDecay1": 0.625 * scale * 0.25,
+    }
+    for variant, scale in ((1, 4.0), (2, 1.0))
+}
+OF_ADAM = {"learningRate": 0.1, "weightDecay": 0.25, "adamBeta1": 0.75, "adamBeta2": 0.875, "adamEps": 0.0625}
+VALUES = {
+    "SGD without velocities": (popart_names.PLAIN, {"scaledLearningRate0": 0.0125, "weightDecayScaleFactor0": 0.975}),
+    **{f"SGD{variant}": (popart_names._with_velocities(variant), values) for variant, values in WITH_VELOCITIES.items()},
+    "Adam": (popart_names.NUMBERS["Adam"], OF_ADAM),
+    "LAMB": (popart_names.NUMBERS["LAMB"], {**OF_ADAM, "maxWeightNorm": 10.0}),
+    "RMSprop": (
+        popart_names.NUMBERS["RMSprop"],
+        {"learningRate": 0.1, "weightDecay": 0.25, "adaptiveAlpha": 0.625, "adaptiveMomentum": 0.5, "adaptiveEps": 0.0625},
+    ),
+}
+
+
+@pytest.mark.parametrize("of", VALUES)
+def test_each_number_of_poparts_is_its_formula_and_gives_back_the_group(of):
+    table, values = VALUES[of]
+    assert {one.name: pytest.approx(one.of(NUMBERS_OF_GROUP)) for one in table} == values
+    for one in table:
+        other = {**NUMBERS_OF_GROUP, one.number: 0.0 if one.number in ("dampening", "weight_decay") else 1.0}
+        assert one.solve(values[one.name], other) == pytest.approx(NUMBERS_OF_GROUP[one.number])
+
+
+def test_the_states_of_a_centred_optimizer_with_momentum_have_three_names():
+    model, optimizer, training = made("RMSprop", centered=True, momentum=0.5)
+    training(X)
+    named, states = optimizer.state_dict()["ipu_state"], optimizer.state[model.lin.weight]
+    for prefix, state in (("Accl1___", "square_avg"), ("Accl2___", "grad_avg"), ("Accl3___", "momentum_buffer")):
+        torch.testing.assert_close(named[f"{prefix}lin.weight"], states[state])
+
+
+@pytest.mark.parametrize(
+    ("combined", "state", "momentum"), [(True, "Accl___", "scaledMomentum1"), (False, "Accl1___", "scaledMomentum2")]
+)
+def test_velocities_that_take_up_gradients_have_names_of_their_own(combined, state, momentum):
+    _, optimizer, training = made("SGD", momentum=0.5, use_combined_accum=combined)
+    training(X)
+    found = optimizer.state_dict()
+    assert {name for name in found["ipu_state"] if name.startswith("Accl") and name.endswith("lin.bias")} == {f"{state}lin.bias"}
+    assert found["ipu_param"][f"{momentum}___specific___lin.bias"] == 0.5
+
+
+def test_a_number_that_a_group_has_now_is_taken_whole_where_the_state_has_it_in_single_precision():
+    (rate, *_), single = popart_names.ADAM, float(torch.tensor(0.1))
+    assert single != 0.1
+    assert popart_names._resolved(rate, {"lr": 0.5, "eps": 1.0}, {"lr": 0.1}, single) == {"lr": 0.1, "eps": 1.0}
+    assert popart_names._resolved(rate, {"lr": 0.5, "eps": 1.0}, {"lr": 0.2}, single) == {"lr": single, "eps": 1.0}
+    assert popart_names._resolved(rate, {"lr": 0.1, "eps": 1.0}, {"lr": 0.2}, single) == {"lr": 0.1, "eps": 1.0}
+
+
 FORMS = [("SGD", {}), ("SGD", {"momentum": 0.9, "dampening": 0.2}), ("SGD", {"momentum": 0.9, "use_combined_accum": True})]
 
 
@@ -97,6 +169,20 @@ def test_an_optimizer_that_is_set_comes_before_what_a_state_has():
     after = loaded.state_dict()
     assert after["ipu_param"]["learningRate___specific___lin.bias"] == 0.5
     assert after["ipu_state"]["Step___lin.bias"] == 2
+
+
+def test_what_setoptimizer_gives_comes_before_what_the_same_optimizer_has_loaded():
+    _, optimizer, training = made("Adam")
+    training(X)
+    state = copy.deepcopy(optimizer.state_dict())
+    for parameter in ("lin.weight", "lin.bias"):
+        state["ipu_param"][f"learningRate___specific___{parameter}"] = torch.tensor(0.5)
+    optimizer.load_state_dict(state)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.25
+    training.setOptimizer(optimizer)
+    training(X)
+    assert optimizer.state_dict()["ipu_param"]["learningRate___specific___lin.bias"] == 0.25
 
 
 def test_several_values_in_one_group_are_refused():
