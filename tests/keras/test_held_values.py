@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from pypoplar.errors import InvalidOption
+from pypoplar.keras.layer_settings import layer_settings
 
 keras = rig.keras
 layers, ops = keras.layers, keras.ops
@@ -138,6 +139,94 @@ def test_attributes_that_programs_change_hold_from_the_next_step_on():
         for model in (device, host):
             change(model)
         assert_alike(device, host)
+
+
+SETTINGS = {
+    "a number of a list": ([1.0, 2.0], [1.0, 3.0]),
+    "a key of a dictionary": ({"a": 1}, {"b": 1}),
+    "a value of a dictionary": ({"a": 1}, {"a": 2}),
+    "the shape of an array": (np.zeros((4, 1)), np.zeros((2, 2))),
+    "the type of an array": (np.zeros(4, np.float32), np.zeros(4, np.int32)),
+    "an element of an array": (np.array([1, 2]), np.array([1, 3])),
+    "whether it is there": (None, 0),
+}
+
+
+@pytest.mark.parametrize("which", SETTINGS)
+def test_settings_of_layers_differ_where_a_step_may(which):
+    model, (before, now) = network(), SETTINGS[which]
+    found = []
+    for value in (before, now, before):
+        vars(model.layers[0])["held"] = value
+        found.append(layer_settings(model))
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_a_norm_without_weights_is_frozen_from_the_next_step_on():
+    def make():
+        return keras.Sequential([keras.Input((4,)), layers.BatchNormalization(center=False, scale=False), layers.Dense(3)])
+
+    device, host = rig.twins(make)
+    for trainable in (True, False, True):
+        for model in (device, host):
+            model.layers[0].trainable = trainable
+        assert_alike(device, host)
+
+
+class Noting(layers.Layer):
+    """A layer that sets a variable which it does not list, and does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = (keras.Variable(0.0, name="seen"),)
+        self._untrack_variable(self.seen[0])
+
+    def call(self, x: Any) -> Any:
+        self.seen[0].assign(ops.sum(x))
+        return x
+
+
+def test_what_a_step_sets_of_a_variable_that_no_layer_lists_is_not_lost():
+    device, host = rig.twins(lambda: keras.Sequential([keras.Input((4,)), Noting(), layers.Dense(3)]))
+    for model in (device, host):
+        model.predict(X, verbose=0)
+        assert not model.layers[0].variables
+    found, expected = (float(model.layers[0].seen[0].numpy()) for model in (device, host))
+    assert expected != 0
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_metrics_of_losses_stay_on_the_host_where_a_model_does_not_name_them():
+    class Unmeasured(keras.Model):
+        """A model that names no metrics."""
+
+        @property
+        def metrics(self) -> list[Any]:
+            return []
+
+    def make():
+        x = keras.Input((4,))
+        return Unmeasured(x, [layers.Dense(3)(x), layers.Dense(3)(x)])
+
+    device, host = rig.twins(make, loss=["mse", "mae"])
+    for model in (device, host):
+        model.train_on_batch(X, [Y, Y])
+    rig.assert_near(device, host)
+    assert vars(device)["_ipu_device_model"].further == []
+
+
+def test_each_mask_reaches_the_metrics_of_its_own_output():
+    def make():
+        x = keras.Input((5,), dtype="int32")
+        embedded = layers.Embedding(6, 4, mask_zero=True)(x)
+        doubled = layers.Lambda(lambda x: 2.0 * x, name="doubled")(ops.cast(x, "float32"))
+        return keras.Model(x, [doubled, layers.Dense(3, name="dense")(embedded)])
+
+    device, host = rig.twins(make, loss=["mse", "mse"], weighted_metrics=[["mae"], ["mae"]])
+    x, y = np.random.default_rng(0).integers(0, 6, (8, 5)), rig.drawn(8, 5, 3)
+    found, expected = (model.evaluate(x, [x.astype(np.float32), y], verbose=0, return_dict=True) for model in (device, host))
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("steps", ["auto", 0, -1, 2.5, None, True])
