@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 - lines of C++ as they are
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -421,6 +422,22 @@ def _headers():
 @pytest.mark.parametrize("header", list(_headers()))
 def test_each_header_may_be_the_first_that_is_included(header):
     text = f"#include <{header}>\n#include <poplar/Vertex.hpp>\nstruct A : poplar::Vertex {{ int n; bool compute() {{ return true; }} }};"
+    assert [found.name for found in codelets_of(CppFile("<text>", text, ())).codelets] == ["A"]
+
+
+OPEN = re.findall(r"template <class V> (?:V|void) (__builtin_ipu_f\w+)\((.*)\);", (HEADERS / "ipu_intrinsics").read_text())
+
+
+@pytest.mark.parametrize("form", ["inline {}", "static inline {}", 'extern "C" inline {}'])
+def test_what_the_machine_has_no_name_for_a_codelet_may_define_itself(form):
+    assert len(OPEN) == 7
+    defined = []
+    for name, parameters in OPEN:
+        given = parameters.replace("V ", "half2 " if "f16v2" in name else "half4 " if "f16v4" in name else "float2 ")
+        result, value = ("void", "") if name.endswith(("aop", "cmac")) else (given.split()[0], "return a; ")
+        defined.append(form.format(f"{result} {name}({given}) {{ {value}}}"))
+    before = "#include <poplar/Vertex.hpp>\n#include <ipu_intrinsics>\n" + "\n".join(defined)
+    text = f"{before}\nstruct A : poplar::Vertex {{ int n; bool compute() {{ return true; }} }};"
     assert [found.name for found in codelets_of(CppFile("<text>", text, ())).codelets] == ["A"]
 
 

@@ -89,6 +89,7 @@ def test_bits_of_a_word_are_counted_as_cpp_counts_them():
 
 POINTED = """#include <utility>
 struct It { int *p; void step(int n) { p += n; } };
+struct Held { int *p; Held(int *q) : p(q) {} void step(int n) { p += n; } };
 struct Pair { int *keys; float *values; void increment(int n) { keys += n; values += n; }
   void swapped(int d) { if (keys[0] > keys[d]) { std::swap(keys[0], keys[d]); std::swap(values[0], values[d]); } } };
 """
@@ -98,6 +99,7 @@ CALLS = (  # that change what other parts of an expression, or copies, are made 
     "It a{&int32_ts[0]}; auto f = [&](int n) { a.step(n); return *a.p & 255; }; int32_ts[3] = f(1) * 10 + f(1);",
     "It a{&int32_ts[0]}; It b = a; b.p++; *a.p = 5; *b.p = 6; a.step(2); *a.p = 7; It c = a; c.step(1); *c.p = 8; *a.p += 1;",
     "It a{&int32_ts[0]}, b{&int32_ts[2]}; a = b; a.step(1); *a.p = 4; *b.p = 5;",
+    "int *q = &int32_ts[0]; Held a(q), b(q); a.step(1); *a.p = 5; *b.p = 6; *q += 3; Held c = a; c.step(1); *c.p = 8; *a.p += 1;",
     "Pair t{&int32_ts[0], &floats[0]}; t.increment(1); t.swapped(2); t.increment(1); t.swapped(1); *t.values *= 2; *t.keys |= 3;",
 )
 
