@@ -357,6 +357,34 @@ def test_what_lies_between_cheap_places_is_computed_again_where_options_say_so()
     assert stashed_bytes(all_again) < stashed_bytes(recomputing) < stashed_bytes(keeping)
 
 
+class Halved(Normed):
+    """A stage whose first results take the least as halves, which only a function of each element reads; and a long one."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.other = (nn.Parameter(torch.rand(WIDTH)) for _ in range(2))
+        self.narrow = nn.Linear(WIDTH, 1)
+
+    def forward(self, x, labels):
+        with poptorch.Block("stage0", ipu_id=0):
+            x = self.narrow((self.stages[0][0](x).half().float() + self.wide).tanh())
+        with poptorch.Block("stage1", ipu_id=1):
+            x = x + self.other
+            for _ in range(22):
+                x = x.tanh()
+            return x, nn.functional.cross_entropy(x, labels)
+
+
+def test_what_is_put_aside_of_a_loop_over_elements_is_not_computed_again():
+    kept, keeping = run(poptorch.PipelinedExecution, Halved(), 3, training=True, calls=1)
+    again, recomputing = run(
+        poptorch.PipelinedExecution, Halved(), 3, training=True, calls=1, set_options=functools.partial(recomputed, kind=1)
+    )
+    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    assert stashed_bytes(recomputing) < stashed_bytes(keeping)
+    assert [name for name in steps_of_first_stage(recomputing) if "matMul" in name] == ["stages/0/0/forward/linear/matMul"]
+
+
 @pytest.mark.parametrize(
     ("count", "ends"),
     [
