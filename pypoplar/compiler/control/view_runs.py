@@ -62,7 +62,7 @@ class ViewRuns:
 
     def strands(self) -> int:
         """How many stretches of consecutive elements there are at most."""
-        return int(np.where(self.step == 1, 1, self.count).sum())
+        return int(np.where(self.step == 1, np.minimum(self.count, 1), self.count).sum())
 
     def parts(self, bounds: Int64s) -> list[tuple[ViewRuns, int, int]]:
         """What lies between two bounds each, counted in elements: the runs there, and the bounds."""

@@ -52,7 +52,6 @@ def _pieces_of(homes: Homes, side: Side) -> HostPieces:
 
 def _joined_at(pieces: HostPieces, seams: Int64s) -> HostPieces:
     """The pieces, where those at some places that go on where the one before ends become one with it."""
-    seams = seams[(seams > 0) & (seams < len(pieces.bytes))]
     before = seams - 1
     goes_on = (pieces.offset[seams] == pieces.offset[before] + pieces.bytes[before]) & (pieces.tile[seams] == pieces.tile[before])
     if not goes_on.any():

@@ -29,6 +29,7 @@ from pypoplar.compiler.exchange.stream_order import stream_exchange
 from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
+from pypoplar.graph.frozen import ElementRuns
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG
 
 
@@ -160,6 +161,21 @@ def test_a_piece_on_the_host_that_is_cut_becomes_one_again() -> None:
     assert pieces.position.tolist() == [0, 28]
     assert pieces.bytes.tolist() == [28, 12]
     assert pieces.tile.tolist() == [0, 1]
+
+
+def test_runs_of_nothing_are_no_pieces_on_the_host() -> None:
+    """They are none of the stretches by which a view is cut, so that each part of it has elements."""
+    builder = Builder(tiles=1)
+    builder.variable(2)
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    for last, offsets in ((2, [4, 0]), (0, [])):
+        runs = ElementRuns(np.array([0, 0, 0, 1]), np.array([0, 0, 0, last]), np.array([1, 1, 1, -1]))
+        with patch.object(copy_plan, "CUT_AT_ONCE", 1):
+            pieces = host_pieces(homes, runs)
+        assert pieces.offset.tolist() == (homes.offset[0] + np.array(offsets, int)).tolist()
+        assert pieces.position.tolist() == [0, 4][:last]
+        assert pieces.bytes.tolist() == [4] * last
 
 
 @given(copies(), st.booleans(), st.integers(1, 4))
