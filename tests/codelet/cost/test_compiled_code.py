@@ -611,6 +611,41 @@ def test_an_element_is_loaded_once_by_whichever_slice_it_is_reached(body, loads)
     assert names(run).count("ld32") == loads
 
 
+PAIRS = """
+from pypoplar import Array, Record
+
+class Pair(Record):
+    a: Array[FLOAT, 2]
+    b: Array[FLOAT, 3]
+"""
+
+
+@pytest.mark.parametrize(("element", "loads"), [("p[0].b[1]", 3), ("p[1].b[1]", 4)])
+def test_a_member_is_loaded_once_by_whichever_slice_of_records_it_is_reached(element, loads):
+    fields = "t: Input[Vector[Pair]]\ny: Output[Vector[FLOAT]]"
+    (run,) = code_of(f"p = self.t[1:]\nself.y[0] = {element} + self.t[1].b[1]", fields, prelude=PAIRS).runs
+    assert names(run).count("ld32") == loads
+
+
+def test_members_lie_behind_each_other():
+    """As with neighbours in a table, what lies in front of a pointer's first access takes a sum of its own."""
+    vectors = [f"x{k}: Input[Vector[FLOAT]]" for k in range(6)]
+    total, fields = " + ".join(f"self.x{k}[i]" for k in range(6)), ["t: Input[Vector[Pair]]", "y: Output[Vector[FLOAT]]", "n: INT"]
+    adds = []
+    for members in ("self.t[i].a[0] + self.t[i].b[0]", "self.t[i].b[0] + self.t[i].a[0]"):
+        body = f"for i in range(self.n):\n    self.y[i] = {total} + {members}"
+        adds.append(names(deepest(code_of(body, "\n".join([*vectors, *fields]), prelude=PAIRS))).count("add"))
+    assert adds[1] == adds[0] + 1
+
+
+@pytest.mark.parametrize("length", ["len(self.y)", "len(self.r[0])"])
+def test_a_part_of_a_length_has_few_rounds(length):
+    """A length has 32 bits, so that what is left of it fits a repeat."""
+    fields = "y: InOut[Vector[FLOAT]]\nr: Input[VectorList[FLOAT]]"
+    code = code_of(f"for i in range({length} >> 20):\n    self.y[i] = self.y[i] * 2.0", fields)
+    assert "rpt" in names(code.runs[0])
+
+
 def test_rows_of_a_list_are_pieces_of_its_field():
     """What the codelet demands of two fields holds for the rows of one: nothing is compared in front of the loop on vectors."""
     body = "for r in range(len(self.z)):\n    row = self.z[r]\n    for i in range(len(row)):\n        row[i] = self.x[i]"
@@ -700,6 +735,15 @@ def test_many_pointers_move_by_one_distance_that_is_kept_in_a_register():
     code = compiled_code(AlievPanfilov, "ipu2")
     before, inner = (names(run) for run in code.runs[1:3])
     assert (before.count("mov"), inner.count("add"), inner.count("ld32 (stack)")) == (1, 3, 1)
+
+
+@pytest.mark.parametrize(("pointers", "together"), [(2, False), (6, False), (7, True)])
+def test_pointers_move_by_one_distance_from_seven_on(pointers, together):
+    """The compiler tries four forms of each, and of the count of rounds, up to 65,535 combinations."""
+    vectors = [f"x{k}" for k in range(pointers - 1)]
+    body = f"for i in range(self.n):\n    self.y[i] = {' + '.join(f'self.{name}[i]' for name in vectors)}"
+    fields = [*(f"{name}: Input[Vector[FLOAT]]" for name in vectors), "y: Output[Vector[FLOAT]]", "n: INT"]
+    assert ("mov" in names(code_of(body, "\n".join(fields)).runs[0])) == together
 
 
 @pytest.mark.parametrize(("numbers", "reloads"), [(2, 0), (3, 2)])
