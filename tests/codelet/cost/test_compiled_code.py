@@ -746,6 +746,24 @@ def test_pointers_move_by_one_distance_from_seven_on(pointers, together):
     assert ("mov" in names(code_of(body, "\n".join(fields)).runs[0])) == together
 
 
+@pytest.mark.parametrize(("unneeded", "behind"), [("", 1), ("    v = self.x0[i + 1]\n", 2)])
+def test_accesses_read_their_pointer_and_the_distance_or_one_sum_of_both(unneeded, behind):
+    """What lies in front of the first access of a pointer reads the sum, even where that access itself is left out."""
+    vectors = [f"x{k}" for k in range(6)]
+    total = " + ".join(f"self.{name}[i]" for name in vectors)
+    body = f"for i in range(self.n):\n{unneeded}    self.y[i] = {total} + self.x0[i - 1]"
+    fields = "\n".join([*(f"{name}: Input[Vector[FLOAT]]" for name in vectors), "y: Output[Vector[FLOAT]]", "n: INT"])
+    inner = [each for bundle in deepest(code_of(body, fields)).bundles for each in bundle.instructions]
+    ((distance,),) = (each.reads for each in inner if each.name == "add" and len(each.reads) == 1)
+    (addition,) = (each for each in inner if each.name == "add" and len(each.reads) == 2)
+    accesses = [each for each in inner if each.access is not None]
+    assert distance in addition.reads
+    assert addition.result.words == 1
+    assert [addition.result in each.reads for each in accesses].count(True) == behind
+    assert all((addition.result in each.reads) != (distance in each.reads) for each in accesses)
+    assert not any(addition.result in each.reads and addition.reads[0] in each.reads for each in accesses)
+
+
 @pytest.mark.parametrize(("numbers", "reloads"), [(2, 0), (3, 2)])
 def test_the_distance_of_many_pointers_takes_one_register(numbers, reloads):
     """Eleven have seven pointers, the distance, two numbers and what is made; a third number goes, and one for its reload."""
