@@ -176,3 +176,33 @@ def touch_strands(
             for row in range(many):
                 rows = _add_strand(mine, first + (whole + row) * wide, rest, rows, owners, begins, lengths)
     return rows
+
+
+@sweep
+def name_parts(group: Int64s, first: Int64s, start: Int64s, count: Int64s, step: Int64s, part_first: Int64s, out: Int64s) -> int:
+    """Of views, each of a group, the parts that their elements are of, as ``group * parts + part``.
+
+    View k has the runs from ``first[k]`` up to ``first[k + 1]``, none empty; `part_first` has the first element of each part,
+    rising from 0. A part is named again where others come between.
+    """
+    rows, near, parts, most = 0, 0, len(part_first), len(out)
+    last, before = -1, -1
+    for view in range(len(group)):
+        for run in range(first[view], first[view + 1]):
+            near = place_behind(part_first, start[run], near)
+            behind = place_behind(part_first, start[run] + (count[run] - 1) * step[run], near)
+            low, pieces = near, 1
+            if behind != near:
+                low = min(near, behind)
+                pieces = abs(behind - near) + 1 if abs(step[run]) == 1 else count[run]
+            for piece in range(pieces):
+                place = low + piece
+                if behind != near and abs(step[run]) != 1:
+                    place = place_behind(part_first, start[run] + piece * step[run], near)
+                one = group[view] * parts + place - 1
+                if one not in (last, before):
+                    if rows < most:
+                        out[rows] = one
+                    rows += 1
+                    last, before = one, last
+    return rows

@@ -14,13 +14,14 @@ from sweeping import both, swept_at_once
 
 from pypoplar.arrays import interval_algebra as intervals
 from pypoplar.arrays.element_runs import RunList, compress, greedy_by_differences
-from pypoplar.arrays.groups import stepped
+from pypoplar.arrays.groups import offsets, stepped
 from pypoplar.arrays.interval_sweeps import place_behind
 from pypoplar.arrays.run_sweeps import (
     count_crossing,
     cut_runs,
     find_runs,
     lay_strands,
+    name_parts,
     step_through,
     touch_strands,
 )
@@ -146,6 +147,29 @@ def test_runs_of_several_variables_are_counted(runs: list[tuple[int, ...]], boun
     ends = [{sum(bound <= element for bound in bounds) for element in elements(*run)} for run in runs]
     for crossing in both(count_crossing):
         assert crossing(*table(runs, 3), first) == sum(len(variables) > 1 for variables in ends)
+
+
+VIEWS = st.lists(st.tuples(st.integers(0, 2), RUNS.map(lambda runs: [run for run in runs if run[1] > 0])), max_size=5)
+
+
+@examples(300)
+@given(VIEWS, st.sets(st.integers(1, 90), max_size=6))
+def test_the_parts_of_views_are_those_of_their_elements(views: list[tuple[int, list[tuple[int, ...]]]], bounds: set[int]) -> None:
+    views = [(group, [(start + 20, *run) for start, *run in runs]) for group, runs in views]
+    first = np.array([0, *sorted(bounds)], np.int64)
+    wanted = {
+        group * len(first) + sum(bound <= element for bound in bounds)
+        for group, runs in views
+        for run in runs
+        for element in elements(*run)
+    }
+    group = np.array([group for group, _ in views], np.int64)
+    of_runs = offsets([len(runs) for _, runs in views]), *table([run for _, runs in views for run in runs], 3)
+    for name in both(name_parts):
+        short, out = np.full(1, -99), np.full(300, -99)
+        count = name(group, *of_runs, first, out)
+        assert set(out[:count].tolist()) == wanted
+        assert name(group, *of_runs, first, short) == count
 
 
 def strands(sweep: Any, runs: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from enum import IntEnum
@@ -11,7 +12,8 @@ import numpy as np
 from attrs import define, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.compiler.liveness.block_effects import BlockEffects, block_effects
+from pypoplar.compiler.liveness.block_effects import BlockEffects, effects_on_each_other
+from pypoplar.compiler.liveness.set_touches import touches_of_parts
 from pypoplar.graph.frozen import FrozenGraph, FrozenMapping, FrozenVariables
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -104,7 +106,7 @@ def cycle_parts(
     hosts = [CycleUnit(UnitKind.HOST, copy.name, 0, [copy]) for copy in inputs]
     sent = [CycleUnit(UnitKind.RESULT, one.copy.name, one.segment.offset, [one.copy], one.segment, one.period) for one in results]
     units = [*arrivals, *hosts, *segments, *sent]
-    effects = block_effects(graph, frozen, [Sequence(unit.programs) for unit in units])
+    effects = effects_on_each_other(graph, frozen, [Sequence(unit.programs) for unit in units], initial)
     _check_ipus(units, effects, ipus)
     touch = _Touches.of(effects, units)
     for host in hosts:
@@ -235,7 +237,7 @@ def _rows(effects: BlockEffects, rows: list[int]) -> BlockEffects:
         type(atoms)(atoms.variable, atoms.finds[rows], atoms.defines[rows], atoms.writes[rows])
         for atoms in (effects.surely, effects.probably)
     )
-    return BlockEffects(effects.frozen, effects.regions, surely, probably, tuple(effects.accesses[row] for row in rows))
+    return BlockEffects(effects.frozen, surely, probably, tuple(effects.accesses[row] for row in rows))
 
 
 @frozen(eq=False)
@@ -260,6 +262,18 @@ class IpusOfElements:
         start, steps = runs.start[some], (runs.count[some] - 1) * runs.step[some]
         return self.between(np.minimum(start, start + steps), np.maximum(start, start + steps))
 
+    def of_compute_sets(self, frozen: FrozenGraph) -> dict[int, set[int]]:
+        """The IPUs of what the vertices of each compute set touch."""
+        if not len(self.begin):
+            return {}
+        places = np.append(0, self.changes)
+        touched = touches_of_parts(frozen, np.append(0, self.begin[self.changes]))
+        found: dict[int, set[int]] = defaultdict(set)
+        for by_set in (touched.read, touched.written):
+            for number, parts in by_set.items():
+                found[number] |= set(self.ipu[places[sorted(parts)]].tolist())
+        return found
+
     def between(self, first: Int64s, last: Int64s) -> set[int]:
         """The IPUs of the elements from each first to each last one."""
         if not len(first) or not len(self.begin):
@@ -274,10 +288,8 @@ class IpusOfElements:
 
 def _check_ipus(units: SequenceOf[CycleUnit], effects: BlockEffects, ipus: IpusOfElements) -> None:
     """`NotPipelined` if what a segment does itself takes two IPUs, which would wait for each other in the midst of it."""
-    regions, frozen = effects.regions, effects.frozen
-    of_strands = frozen.vertices.compute_set[regions.vertex][regions.strands.owner]
-    order = np.argsort(of_strands, kind="stable")
-    first = np.searchsorted(of_strands[order], np.arange(len(frozen.compute_sets) + 1, dtype=of_strands.dtype)).tolist()
+    frozen = effects.frozen
+    by_set = ipus.of_compute_sets(frozen)
     for unit, accesses in zip(units, effects.accesses, strict=True):
         if unit.kind is not UnitKind.SEGMENT or unit.segment is None:
             continue
@@ -287,9 +299,7 @@ def _check_ipus(units: SequenceOf[CycleUnit], effects: BlockEffects, ipus: IpusO
                 found |= ipus.of_tensor(tensor)
             name = "a copy"
             if access.compute_set >= 0:
-                own = order[first[access.compute_set] : first[access.compute_set + 1]]
-                begin = regions.strands.begin[own]
-                found |= ipus.between(begin, begin + regions.strands.length[own] - 1)
+                found |= by_set.get(access.compute_set, set())
                 name = frozen.compute_sets[access.compute_set]
             elif access.reads or access.writes:
                 name = (access.writes or access.reads)[0].getDebugStr()
