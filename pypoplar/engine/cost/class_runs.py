@@ -258,8 +258,6 @@ def _examples(executable: Executable, classes: VertexClasses) -> Executable:
     each = np.arange(count + 1)
     kinds = np.array([VertexKind.of(codelet.kind) for codelet in codelets], np.int64)
     names = [executable.codelets[int(number)].name for number in classes.codelet]
-    tile_bytes = np.zeros_like(executable.tile_bytes)
-    tile_bytes[0] = int(executable.tile_bytes.max(initial=TILE_ALIGNMENT))
     among = np.isin(executable.in_place[:, 0], used)
     in_place = executable.in_place[among].copy()
     in_place[:, 0] = np.searchsorted(used, in_place[:, 0])
@@ -271,7 +269,8 @@ def _examples(executable: Executable, classes: VertexClasses) -> Executable:
         options=options,
         codelets=codelets,
         in_place=in_place,
-        tile_bytes=tile_bytes,
+        target=executable.target.evolve(ipus=1, tiles=1),  # each run seeds the generators of all tiles
+        tile_bytes=executable.tile_bytes.max(keepdims=True, initial=TILE_ALIGNMENT),
         image=Image(nothing, nothing, nothing, _no_bytes()),
         program=_programs(count),
         entries=2 * np.arange(count),
