@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.engine.block_tables import BlockTables
-from pypoplar.engine.cost.class_runs import ClassRuns, Samples
+from pypoplar.engine.cost.class_runs import ClassCost, ClassRuns, Samples
 from pypoplar.engine.cost.vertex_classes import find_classes
 from pypoplar.engine.interpreter.interpreter import schedule
 from pypoplar.executable.executable import Executable
@@ -67,9 +70,10 @@ class ComputePrices:
         count = computes.group_count[groups]
         kind, codelet = np.repeat(computes.group_kind[groups], count), np.repeat(computes.group_codelet[groups], count)
         classes = self.runs.classes.of_vertex[vertices]
-        slots = self._slots(vertices, classes)
+        slots, by_code = self._slots(vertices, classes)
         taken = slots * np.where(kind == VertexKind.MULTI, workers, 1)
-        busy = self._busy(vertices, classes, taken)
+        busy = self._of_classes(classes, by_code, lambda cost: cost.busy)
+        busy = busy if bool(by_code.all()) else np.where(by_code, busy, taken)
         first = computes.group_position[computes.first_group[active]] - (vertices[0] if len(vertices) else 0)
         numbers, which = np.unique(codelet, return_inverse=True)
         work = self._work(vertices, classes) if self.executable.options.flop_estimates else np.zeros((len(vertices), 0), np.int64)
@@ -83,27 +87,33 @@ class ComputePrices:
             slowest=_slowest(kind, slots, vertices, workers),
         )
 
-    def _slots(self, vertices: Int64s, classes: Int64s) -> Int64s:
-        """Slots of each vertex: what an estimate says, else what its class costs."""
+    def _slots(self, vertices: Int64s, classes: Int64s) -> tuple[Int64s, Bools]:
+        """Slots of each vertex: what an estimate says, else what its class costs; and of which vertices it is the class."""
         computes = self.executable.computes
-        slots = computes.estimate[vertices].copy() if len(computes.estimate) else np.full(len(vertices), NOTHING, np.int64)
-        for number in np.unique(classes[slots == NOTHING]):
-            slots[(classes == number) & (slots == NOTHING)] = self.runs.of(int(number)).slots
-        return slots
+        if not len(computes.estimate):
+            by_code = np.ones(len(vertices), bool)
+            return self._of_classes(classes, by_code, lambda cost: cost.slots), by_code
+        given = computes.estimate[vertices]
+        by_code = given == NOTHING
+        return np.where(by_code, self._of_classes(classes, by_code, lambda cost: cost.slots), given), by_code
 
-    def _busy(self, vertices: Int64s, classes: Int64s, taken: Int64s) -> Int64s:
-        """Slots in which the workers of each vertex work, of the slots that are taken from them."""
-        computes, busy = self.executable.computes, taken.copy()
-        by_code = computes.estimate[vertices] == NOTHING if len(computes.estimate) else np.ones(len(vertices), bool)
-        for number in np.unique(classes[by_code]):
-            busy[(classes == number) & by_code] = self.runs.of(int(number)).busy
-        return busy
+    def _of_classes(self, classes: Int64s, chosen: Bools, value: Callable[[ClassCost], int]) -> Int64s:
+        """What the class of each vertex costs, of those that are chosen; 0 of others."""
+        numbers = distinct(classes[chosen])
+        if len(numbers) == 1 and bool(chosen.all()):
+            return np.full(len(classes), value(self.runs.of(int(numbers[0]))))
+        values = np.zeros(int(numbers[-1]) + 1 if len(numbers) else 0, np.int64)
+        for number in numbers.tolist():
+            values[number] = value(self.runs.of(number))
+        found = np.zeros(len(classes), np.int64)
+        found[chosen] = values[classes[chosen]]
+        return found
 
     def _work(self, vertices: Int64s, classes: Int64s) -> Int64s:
         """[vertices, WORK_WORDS]; flops that were given take the place of those of the code."""
         work = np.zeros((len(vertices), WORK_WORDS), np.int64)
-        for number in np.unique(classes):
-            counts = self.runs.counts_of(int(number))
+        for number in distinct(classes).tolist():
+            counts = self.runs.counts_of(number)
             if counts is not None:
                 work[classes == number] = counts.work
         if len(self.executable.computes.flops):
@@ -117,10 +127,12 @@ class ComputePrices:
         if len(first) == 0:
             return first
         count = np.diff(np.append(first, len(slots)))
-        least, most, total = (combine.reduceat(slots, first) for combine in (np.minimum, np.maximum, np.add))
-        plain = np.logical_and.reduceat(kind == VertexKind.VERTEX, first)
-        multi = np.logical_and.reduceat(kind == VertexKind.MULTI, first)
-        even = plain & ((count <= workers) | (least == most))
+        most = np.maximum.reduceat(slots, first)
+        plain, multi = (_all_of(kind, one, first) for one in (VertexKind.VERTEX, VertexKind.MULTI))
+        even = plain & (count <= workers)
+        if not bool((even | multi).all()):
+            even |= plain & (np.minimum.reduceat(slots, first) == most)
+        total = np.add.reduceat(slots, first) if bool(multi.any()) else most
         cycles = np.where(multi, total * workers, -(-count // workers) * most * workers)
         order = self.executable.computes.list_order[vertices]
         for tile in np.flatnonzero(~multi & ~even).tolist():
@@ -139,7 +151,7 @@ class ComputePrices:
         if self.blocks is None:
             return ()
         computes, added = self.executable.computes, []
-        for number in np.unique(computes.group_codelet[groups]):
+        for number in distinct(computes.group_codelet[groups]).tolist():
             place = int(self.blocks.of_group[groups[computes.group_codelet[groups] == number][0]])
             own = codelet == number
             different, times = np.unique(classes[own], return_counts=True)
@@ -149,6 +161,15 @@ class ComputePrices:
                 counts = counts if known is None else counts + often * known.blocks
             added += [(place + VertexCount.SLOTS, np.array([taken[own].sum()])), (place + VertexCount.BLOCKS, counts)]
         return tuple(added)
+
+
+def _all_of(kind: Int64s, one: VertexKind, first: Int64s) -> Bools:
+    """bool [groups]: whether all vertices of each are of a kind; most compute sets have one kind alone."""
+    of_kind = kind == one
+    if of_kind.all() or not of_kind.any():
+        return np.full(len(first), bool(of_kind.all()))
+    groups: Bools = np.logical_and.reduceat(of_kind, first)
+    return groups
 
 
 def _summed(work: Int64s, which: Int64s, count: int) -> Int64s:
