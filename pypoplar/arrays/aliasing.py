@@ -89,7 +89,7 @@ def has_duplicates(runs: RunList) -> bool:
     last = runs.start + (runs.count - 1) * runs.step
     low, high = np.minimum(runs.start, last), np.maximum(runs.start, last) + 1
     order = runs.memory_order() if (runs.step == 1).all() else np.argsort(low, kind="stable")
-    if (low[order][1:] >= high[order][:-1]).all():
+    if (low[order][1:] >= high[order][:-1]).all() or runs.surely_distinct():
         return False
     ids, first = runs.ids(), int(low.min())
     span = int(high.max()) - first

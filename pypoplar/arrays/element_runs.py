@@ -9,6 +9,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import group_positions, offsets, opens, ragged, stepped
+from pypoplar.arrays.interval_algebra import touched_strands
 from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
 from pypoplar.arrays.swept import filled
 
@@ -96,12 +97,24 @@ class RunList:
         further = self.start - other.start
         return bool((further == further[:1]).all())
 
+    def surely_distinct(self) -> bool:
+        """Whether stretches of memory show that no element is there twice: matrices are some, whichever way they are read."""
+        last = self.start + (self.count - 1) * self.step
+        order = np.argsort(np.minimum(self.start, last), kind="stable")
+        columns = (column[order] for column in (self.start, self.count, self.step))
+        strands = touched_strands(np.zeros(len(order), np.int64), *columns)
+        if int(strands.length.sum()) < self.elements():
+            return False
+        order = np.argsort(strands.begin, kind="stable")
+        begin, end = strands.begin[order], (strands.begin + strands.length)[order]
+        return bool((begin[1:] >= end[:-1]).all())
+
     def is_stretch(self) -> bool:
         """Whether the elements are a stretch of memory without gaps, in which each of them is once; it is found out once."""
         if self._stretch is None:
             low, high = self.bounds() if len(self) else (0, 0)
             self._stretch = high - low == self.elements()
-            if self._stretch and len(self) > 1:
+            if self._stretch and len(self) > 1 and not self.surely_distinct():
                 there = np.zeros(high - low, bool)
                 there[self.ids() - low] = True
                 self._stretch = bool(there.all())

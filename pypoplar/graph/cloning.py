@@ -11,7 +11,7 @@ import numpy as np
 from pypoplar.arrays import strides
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList
+from pypoplar.arrays.element_runs import RunList, join
 from pypoplar.arrays.groups import group_positions, offsets
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
@@ -143,11 +143,17 @@ def _in_order(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: 
     def closed(ids: Int64s) -> Int64s:
         return ids - gap[np.searchsorted(first, ids, "right") - 1] if len(ids) else ids
 
-    ids = RunList(closed(runs.start), runs.count, runs.step).ids()
+    runs = RunList(closed(runs.start), runs.count, runs.step)
     begin, end, tile = mapping.pieces_of_variables(tensor)
     begin, length = closed(begin), end - begin
     end = begin + length
-    before = _seen_before(ids, int((behind - first).sum()))
+    whole = int((behind - first).sum())
+    if copies == 1 and runs.elements() == whole and runs.surely_distinct():  # all of the variables, in another order
+        variable = new_variable((1, whole))
+        mapping.append(begin + variable._offset, end + variable._offset, tile)
+        return variable._scattered(join([runs.moved(variable._offset)], variable._bounds()), (1, *tensor._shape))
+    ids = runs.ids()
+    before = _seen_before(ids, whole)
     if before is None:
         seen, place = np.unique(ids, return_inverse=True)
         count, begin, end = len(seen), np.searchsorted(seen, begin), np.searchsorted(seen, end)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.aliasing import has_duplicates, misplaced
@@ -76,6 +77,37 @@ def test_duplicates_are_found_of_elements_that_lie_far_apart_or_close_together()
         for second, twice in ((1, False), (step, True)):
             runs = RunList(np.array([0, second]), np.array([5, 5]), np.array([step, step]))
             assert has_duplicates(runs) == twice
+
+
+RUN = st.tuples(st.integers(0, 30), st.integers(1, 5), st.integers(-6, 6)).map(lambda run: (*run[:2], run[2] if run[1] > 1 else 1))
+
+
+@examples(300)
+@given(st.lists(RUN, max_size=6))
+def test_what_is_surely_distinct_is_nowhere_twice(runs):
+    view = RunList(*np.array(runs, np.int64).reshape(-1, 3).T.copy())
+    ids = view.ids().tolist()
+    twice = len(set(ids)) < len(ids)
+    assert not (view.surely_distinct() and twice)
+    assert has_duplicates(view) == twice
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_matrices_that_are_read_by_columns_are_surely_distinct_and_one_stretch(shapes, random):
+    """Whichever come first; and without the first one they are a stretch only if that shows in their elements."""
+    begin, columns = 0, []
+    for rows, width in shapes:
+        columns += [(begin + column, rows, width if rows > 1 else 1) for column in range(width)]
+        begin += rows * width
+    random.shuffle(columns)
+    view = RunList(*np.array(columns, np.int64).T.copy())
+    assert view.surely_distinct()
+    assert view.is_stretch()
+    if len(columns) > 2:
+        inner = sorted(columns)[1:]
+        part = RunList(*np.array(inner, np.int64).T.copy())
+        ids = sorted(part.ids().tolist())
+        assert part.is_stretch() == (ids == list(range(ids[0], ids[0] + len(ids))))
 
 
 @given(sequences, st.permutations(range(20, 40)))

@@ -1,6 +1,7 @@
 """Variables, constants, clones, initial values and debug names."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_graphs import new_graph
 
+from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.intervals import Interval
 from pypoplar.device import IPUModel
 from pypoplar.errors import PoplarTypeError, TensorShapeError, TensorWriteError, TypeNotSupportedError
@@ -295,6 +297,37 @@ def test_clones_of_parts_of_several_variables_lie_in_their_order_on_their_tiles(
         assert order_of(clone) == order_of(original)
         assert graph.getTileMapping(clone, False) == graph.getTileMapping(original, False)
     assert len(np.unique(clones._ids())) == copies * len(np.unique(original._ids()))
+
+
+@given(
+    shapes=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=5),
+    order=st.randoms(use_true_random=False),
+    between=st.booleans(),
+)
+def test_clones_of_whole_variables_in_any_order_are_told_without_a_look_at_their_elements(shapes, order, between):
+    def cloned():
+        graph = new_graph()
+        views = []
+        for number, shape in enumerate(shapes):
+            one = graph.addVariable(FLOAT, list(shape), f"v{number}")
+            for row in range(shape[0]):
+                graph.setTileMapping(one[row], (number + row) % 4)
+            if between:
+                graph.addVariable(FLOAT, [2], f"between{number}")
+            views.append((one.transpose() if number % 2 else one).flatten())
+        original = concat([views[number] for number in chosen])
+        clone = graph.clone(original, "clone")
+        return original, clone, graph.getTileMapping(clone) == graph.getTileMapping(original)
+
+    chosen = list(range(len(shapes)))
+    order.shuffle(chosen)
+    original, clone, mapped = cloned()
+    with patch.object(RunList, "surely_distinct", lambda self: False):
+        _, other, other_mapped = cloned()
+    assert mapped
+    assert other_mapped
+    assert clone._ids().tolist() == other._ids().tolist()
+    assert order_of(clone) == order_of(original)
 
 
 def test_gathering_puts_the_elements_of_a_tile_together():
