@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from pypoplar.arrays.freed_memory import keeping_all
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.cost_engine import CostEngine
 from pypoplar.engine.engine import compileGraph
@@ -98,7 +99,8 @@ def predict(
     def compiled(chosen: EngineOptions) -> Executable:
         return compileGraph(graph, programs, chosen, mode="cost", assumptions=assumptions)
 
-    return prediction_by(compiled, count, program=program, sample=sample, options=options, synthetic_data=synthetic_data)
+    with keeping_all():
+        return prediction_by(compiled, count, program=program, sample=sample, options=options, synthetic_data=synthetic_data)
 
 
 def prediction_by(

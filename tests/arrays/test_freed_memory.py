@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vertex
+from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vertex, popops, predict
 from pypoplar.arrays import freed_memory
 from pypoplar.compiler import compile as compiling
-from pypoplar.program import Execute
+from pypoplar.poputil import mapTensorLinearly
+from pypoplar.program import Execute, Sequence
 
 
 class Double(Vertex):
@@ -80,3 +81,36 @@ def test_memory_that_is_freed_while_a_graph_is_built_is_taken_again_without_page
 def test_what_a_user_says_to_the_c_library_stays(said):
     _, later = faults(**said)
     assert later > 2048
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the C library is told."""
+    options = []
+    monkeypatch.setattr(freed_memory, "_mallopt", lambda: lambda number, value: options.append((number, value)))
+    monkeypatch.setattr(freed_memory, "keep_freed", lambda: True)
+    return options
+
+
+def test_a_prediction_keeps_what_it_frees_and_then_lets_the_c_library_do_as_before(told):
+    graph = Graph(IPUModel("tiny").createDevice())
+    popops.addCodelets(graph)
+    x, program = graph.addVariable(FLOAT, [64], "x"), Sequence()
+    mapTensorLinearly(graph, x)
+    popops.addInPlace(graph, x, x, program)
+    predict(graph, program)
+    assert told == [*freed_memory.ALL_KEPT.items(), *freed_memory.AS_BEFORE.items()]
+
+
+def test_what_is_kept_within_each_other_is_kept_to_the_last_also_after_an_error(told):
+    with pytest.raises(ZeroDivisionError), freed_memory.keeping_all():
+        with freed_memory.keeping_all():
+            pass
+        assert told == [*freed_memory.ALL_KEPT.items()]
+        raise ZeroDivisionError
+    assert told == [*freed_memory.ALL_KEPT.items(), *freed_memory.AS_BEFORE.items()]
+
+
+def test_a_c_library_that_is_set_by_its_environment_is_left_alone(monkeypatch):
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    assert freed_memory._mallopt() is None

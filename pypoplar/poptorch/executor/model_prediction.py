@@ -9,6 +9,7 @@ import torch
 import torch.utils._pytree as pytree
 from attrs import evolve
 
+from pypoplar.arrays.freed_memory import keeping_all
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.engine.engine import compileGraph
 from pypoplar.executable.executable import Executable
@@ -32,18 +33,19 @@ def predicted(
     assumptions: Iterable[Assumption] = (),
 ) -> Prediction:
     """The prediction of one call with arguments like these; it trains if there is an optimiser."""
-    stages = CompilationStages(type(module).__name__, settings.engine)
-    parameters = dict(module.named_parameters(remove_duplicate=False))  # those that the optimiser has
-    with standing_for_meta(module, args, kwargs) as (given, named):
-        model = evolve(captured_model(module, given, named, settings, optimizer, stages), parameters=parameters)
-        graph, lowered, _ = model.lowered(settings.batches.groups.replicas, stages)
+    with keeping_all():  # no decorator: the user's line is looked for above its frame
+        stages = CompilationStages(type(module).__name__, settings.engine)
+        parameters = dict(module.named_parameters(remove_duplicate=False))  # those that the optimiser has
+        with standing_for_meta(module, args, kwargs) as (given, named):
+            model = evolve(captured_model(module, given, named, settings, optimizer, stages), parameters=parameters)
+            graph, lowered, _ = model.lowered(settings.batches.groups.replicas, stages)
 
-    def compiled(options: EngineOptions) -> Executable:
-        return compileGraph(graph, [lowered.program], options, name=settings.name, mode="cost", assumptions=assumptions)
+        def compiled(options: EngineOptions) -> Executable:
+            return compileGraph(graph, [lowered.program], options, name=settings.name, mode="cost", assumptions=assumptions)
 
-    with stages.stage("pricing", own_bar=False):
-        items = items_of_call(settings, args, kwargs)
-        return prediction_by(compiled, items, name=settings.name, sample=sample, options=settings.engine)
+        with stages.stage("pricing", own_bar=False):
+            items = items_of_call(settings, args, kwargs)
+            return prediction_by(compiled, items, name=settings.name, sample=sample, options=settings.engine)
 
 
 def items_of_call(settings: ModelSettings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
