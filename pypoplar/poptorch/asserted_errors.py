@@ -1,4 +1,4 @@
-"""Errors of what PopTorch asserts: scripts catch them as `AssertionError`, and here by what they are, too."""
+"""Errors that scripts catch as PopTorch raises them, `AssertionError` or `ValueError`, and here by what they are, too."""
 
 from __future__ import annotations
 
@@ -15,3 +15,7 @@ class AssertedOption(InvalidOption, AssertionError):
 
 class AssertedType(PoplarTypeError, AssertionError):
     """What is of another type than an option takes."""
+
+
+class WrongList(PoplarTypeError, ValueError):
+    """What is no list of tensors, where PopTorch finds a wrong value."""

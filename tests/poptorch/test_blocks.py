@@ -1,6 +1,7 @@
 """Blocks run on their IPUs, and train as one IPU does."""
 
 import copy
+import io
 
 import numpy as np
 import pytest
@@ -151,6 +152,40 @@ def test_layers_begin_blocks_with_their_ipus():
     assert poptorch.inferenceModel(model)(x).shape == (6, 2)
     with pytest.raises(InvalidOption, match="already"):
         poptorch.BeginBlock(poptorch.BeginBlock(nn.Linear(1, 1)))
+
+
+class Functions(nn.Module):
+    """A function and a method of its own that begin blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = poptorch.BeginBlock(torch.relu, "first", 0)
+        self.double = poptorch.BeginBlock(self.double, "second", 1)
+
+    def double(self, x):
+        return 2 * x
+
+    def forward(self, x):
+        return self.double(self.first(x) + 1)
+
+
+def test_functions_and_methods_begin_blocks():
+    model = poptorch.inferenceModel(Functions(), poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution()))
+    assert torch.equal(model(torch.tensor([-1.0, 1.0])), torch.tensor([2.0, 4.0]))
+    assert model.getReport().compilation.target.numIPUs == 2
+
+
+def test_what_begins_a_block_says_so_and_can_be_saved():
+    begun = poptorch.BeginBlock(torch.relu, 1, 2)
+    assert (begun._user_id, begun._ipu_id) == (1, 2)  # by PopTorch's names
+    layer = poptorch.BeginBlock(nn.Linear(1, 1), user_id=1, ipu_id=2)
+    for one in (begun, layer):
+        file = io.BytesIO()
+        torch.save(one, file)
+        file.seek(0)
+        loaded = torch.load(file, weights_only=False)
+        assert torch.equal(loaded(torch.ones(1, 1)), one(torch.ones(1, 1)))
+    assert poptorch.module_repr(layer).startswith("BeginBlock(user_id=1, ipu_id=2) Linear(")
 
 
 def test_a_decorated_function_is_a_block():

@@ -183,7 +183,7 @@ def test_names_of_what_is_within_poptorch_say_what_there_is_instead(capsys):
     poptorch.print(layers)
     text = capsys.readouterr().out
     assert "Linear(in_features=2, out_features=3, bias=True)" in text
-    assert "BeginsBlock" in text
+    assert "(0): BeginBlock(user_id=first, ipu_id=None) Linear(" in text
     assert text.endswith(": ReLU()\n)\n")
 
 

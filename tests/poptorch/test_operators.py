@@ -126,13 +126,17 @@ def test_a_loop_draws_other_numbers_in_each_round():
 
 def test_loops_have_no_gradient_and_keep_shapes():
     model = Model(lambda self, x: poptorch.identity_loss(poptorch.for_loop(2, lambda a: [a @ self.weight], [x])[0], "sum"))
-    with pytest.raises(MissingFeature, match="for_loop has no gradient"):
+    with pytest.raises(MissingFeature, match=r"poptorch\.for_loop\(\) is only supported in inference.*no gradient"):
         poptorch.trainingModel(model)(drawn(2, 3))
     for count in (2, 3):
         with pytest.raises(TensorShapeError, match=r"what the body returns has shapes .* got"):
             poptorch.for_loop(count, lambda a: [torch.cat([a, a])], [drawn(2)])
     with pytest.raises(PoplarTypeError, match="a list of tensors for inputs"):
         poptorch.for_loop(2, lambda a: a, drawn(2))
+    with pytest.raises(ValueError, match="Object is not list"):  # as PopTorch's
+        poptorch.for_loop(2, lambda a: a, drawn(2))
+    with pytest.raises(ValueError, match=r"inputs\[1\], got 5 \(Object contained in list at index 1 is not torch\.tensor"):
+        poptorch.for_loop(2, lambda a, b: (a, b), [drawn(2), 5])
     with pytest.raises(InvalidOption, match="count is at least 0"):
         poptorch.for_loop(-1, lambda a: a, [drawn(2)])
 

@@ -163,6 +163,22 @@ class _BeginsBlock:
     def __call__(self, module: torch.nn.Module, given: Any) -> None:
         Block.start(self.user_id, self.ipu_id)
 
+    def __repr__(self) -> str:
+        return f"BeginBlock(user_id={self.user_id}, ipu_id={self.ipu_id})"
+
+
+class _FunctionInBlock(torch.nn.Module):
+    """A function with a block that it begins: a module, as in PopTorch, which can be saved where the function can."""
+
+    def __init__(self, function: Callable[..., Any], user_id: BlockId | None, ipu_id: int | None) -> None:
+        super().__init__()
+        self._layer_to_call, self._user_id, self._ipu_id = function, user_id, ipu_id
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        Block.start(self._user_id, self._ipu_id)
+        return self._layer_to_call(*args, **kwargs)
+
 
 @public
 def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int | None = None) -> Any:
@@ -180,7 +196,7 @@ def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int |
     Returns
     -------
     Any
-        The same module; of a function another one that begins the block and calls it.
+        The same module; of a function a module that begins the block and calls it.
 
     Raises
     ------
@@ -193,13 +209,15 @@ def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int |
     if not isinstance(layer_to_call, torch.nn.Module):
         if not callable(layer_to_call):
             raise PoplarTypeError(f"BeginBlock takes a torch.nn.Module or a function, got {layer_to_call!r}")
+        begun = _FunctionInBlock(layer_to_call, user_id, ipu_id)
+        if not isinstance(getattr(layer_to_call, "__self__", None), torch.nn.Module):
+            return begun
 
         @functools.wraps(layer_to_call)
-        def begun(*args: Any, **kwargs: Any) -> Any:
-            Block.start(user_id, ipu_id)
-            return layer_to_call(*args, **kwargs)
+        def method(*args: Any, **kwargs: Any) -> Any:  # PyTorch would not find a module in the place of a model's method
+            return begun(*args, **kwargs)
 
-        return begun
+        return method
     if any(isinstance(hook, _BeginsBlock) for hook in layer_to_call._forward_pre_hooks.values()):
         raise InvalidOption(f"BeginBlock: {type(layer_to_call).__name__} begins a block already")
     layer_to_call.register_forward_pre_hook(_BeginsBlock(user_id, ipu_id))

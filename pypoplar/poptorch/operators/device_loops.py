@@ -21,8 +21,8 @@ Body = Callable[..., Any]
 def _refused(call: str) -> Callable[..., NoReturn]:
     def backward(ctx: Any, *gradients: Any) -> NoReturn:
         raise MissingFeature(
-            f"poptorch.{call} has no gradient: it is for inference, and for values in training that the loss does not depend on "
-            "(detach() its inputs and what its body uses)"
+            f"poptorch.{call}() is only supported in inference, and in training for values that the loss does not depend on: it "
+            "has no gradient (detach() its inputs and what its body uses)"
         )
 
     return backward

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.asserted_errors import WrongList
 
 
 def check_tensor(call: str, name: str, value: object) -> None:
@@ -25,11 +26,15 @@ def check_number(call: str, name: str, value: object, least: int | None = None) 
 
 
 def check_tensors(call: str, name: str, values: object) -> list[torch.Tensor]:
-    """The tensors of a list or tuple; `PoplarTypeError` if it is none, or holds anything else."""
+    """The tensors of a list or tuple; `WrongList` if it is none, or holds anything else. What stands in brackets is PopTorch's."""
     if not isinstance(values, list | tuple):
-        raise PoplarTypeError(f"poptorch.{call} takes a list of tensors for {name}, got {values!r}")
+        raise WrongList(f"poptorch.{call} takes a list of tensors for {name}, got {values!r} (Object is not list)")
     for number, value in enumerate(values):
-        check_tensor(call, f"{name}[{number}]", value)
+        if not isinstance(value, torch.Tensor):
+            raise WrongList(
+                f"poptorch.{call} takes a torch.Tensor for {name}[{number}], got {value!r} (Object contained in list at index "
+                f"{number} is not torch.tensor)"
+            )
     return list(values)
 
 
