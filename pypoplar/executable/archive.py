@@ -96,7 +96,7 @@ def _claim_array(content: io.BytesIO, name: str) -> tuple[np.dtype[Any] | None, 
         return None, begin  # which is refused when it is read
     claim(declared >= size, f"the member {name} goes on after its array")
     claim(declared == size, f"the member {name} is not an array of numbers: it declares {declared:,} bytes, and has {size:,}")
-    plain = len(shape) == 1 and size and dtype.itemsize and dtype.fields is None and dtype.subdtype is None
+    plain = len(shape) == 1 and size and dtype.itemsize and dtype.subdtype is None
     return (dtype if plain else None), begin
 
 

@@ -23,6 +23,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import AnyArray, StructuredArray
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
+from pypoplar.executable.archive import claim_unpacked
 from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.cost_facts import CostFacts, Decision
@@ -33,6 +34,7 @@ from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
+from pypoplar.executable.narrow_arrays import holds, narrowed, widened
 from pypoplar.executable.program_tree import ProgramTree
 from pypoplar.executable.replication import LEFT_OUT, Replication
 from pypoplar.executable.steps import StaticStep
@@ -142,8 +144,8 @@ class Packer:
         return len(self.texts) - 1
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The arrays by path, each of rank 1."""
-        return {path: parts[0] if len(parts) == 1 else np.concatenate(parts) for path, parts in self._parts.items()}
+        """The arrays by path, each of rank 1 and of the smallest whole numbers that hold it."""
+        return {path: narrowed(parts[0] if len(parts) == 1 else np.concatenate(parts)) for path, parts in self._parts.items()}
 
 
 def plain(value: Any) -> Any:
@@ -172,11 +174,16 @@ def element_types(kind: Any, length: int) -> tuple[Any, ...]:
 
 @define(eq=False)
 class Unpacker:
-    """Makes values of a tree, where everything has exactly the form that its declared type asks for; else `FileLoadError`."""
+    """Makes values of a tree, where everything has exactly the form that its declared type asks for; else `FileLoadError`.
 
-    arrays: Mapping[str, AnyArray]
+    Arrays may be of narrower whole numbers; in their own types they take at most `limit` bytes.
+    """
+
+    arrays: dict[str, AnyArray]  # those that the tree has not asked for
     texts: list[tuple[str, ...]]
-    used: set[str] = field(factory=set)  # the arrays that the tree has asked for
+    limit: int
+    whole: dict[str, AnyArray] = field(factory=dict)  # the others, in their own types
+    _size: int = 0  # in bytes, of these
     _made: dict[tuple[Any, ...], AnyArray] = field(factory=dict)  # what was shared is shared again
 
     def unpack(self, tree: Any, kind: Any, path: str = "", where: str = "") -> Any:
@@ -224,13 +231,24 @@ class Unpacker:
             f"{where} is {short(tree)}: expected an array",
         )
         name, begin, *shape = tree
-        claim(name in self.arrays, f"the array {name} of {where} is missing")
-        self.used.add(name)
-        whole = self.arrays[name]
-        claim(whole.dtype == dtype, f"{where} is an array of {whole.dtype}: expected {dtype}")
+        whole = self.whole.get(name)
+        if whole is None:
+            whole = self._widened(name, dtype, where)
+        if whole.dtype != dtype:  # its text takes as long as all else here
+            raise FileLoadError(f"{where} is an array of {whole.dtype}: expected {dtype}")
         size = math.prod(shape)
         claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
         return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))
+
+    def _widened(self, name: str, dtype: np.dtype[Any], where: str) -> AnyArray:
+        """An array of the file in the type that it stands for, taken out of those that nothing has asked for."""
+        claim(name in self.arrays, f"the array {name} of {where} is missing")
+        stored = self.arrays.pop(name)
+        claim(holds(stored.dtype, dtype), f"{where} is an array of {stored.dtype}: expected {dtype}")
+        self._size += stored.size * dtype.itemsize
+        claim_unpacked("its arrays take", self._size, self.limit)
+        self.whole[name] = widened(stored, dtype)
+        return self.whole[name]
 
 
 def claim_kind(tree: Any, kind: type, where: str) -> Any:

@@ -359,8 +359,8 @@ def test_a_wrong_kind_of_value_is_named(path, value, text):
 
 def test_a_wrong_dtype_or_rank_is_named():
     opened = Opened(saved_control())
-    opened.arrays["moves.source"] = opened.arrays["moves.source"].astype(np.int32)
-    assert refusal(opened.content()) == "the file: moves.source is an array of int32: expected int64"
+    opened.arrays["moves.source"] = opened.arrays["moves.source"].astype(np.float32)
+    assert refusal(opened.content()) == "the file: moves.source is an array of float32: expected int64"
     opened = Opened(saved_control())
     opened.arrays["moves.source"] = opened.arrays["moves.source"].reshape(1, -1)
     assert refusal(opened.content()) == "the file: the array of the member moves.source.npy has rank 2: expected 1"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pypoplar import Executable
 from pypoplar.executable.codec import Unpacker
+from pypoplar.executable.executable import UNPACKED_LIMIT
 from pypoplar.interface.opcodes import Opcode, ProgramRow
 
 RUNNER = Path(__file__).with_name("executable_runner.py")
@@ -37,10 +38,15 @@ def _read(content: bytes) -> Opened:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         opened.head = json.loads(archive.read("executable.json"))
         names = [member for member in archive.namelist() if member != "executable.json"]
-        opened.arrays = {
-            member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
-        }
+        stored = {member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names}
+    unpacker = Unpacker(stored, _texts(opened), UNPACKED_LIMIT)
+    unpacker.unpack(opened.tree, Executable)
+    opened.arrays = unpacker.whole  # whose types hold what a test puts there
     return opened
+
+
+def _texts(opened: Opened) -> list[tuple[str, ...]]:
+    return [tuple(listed) for listed in opened.head["texts"]]
 
 
 class Opened:
@@ -64,8 +70,7 @@ class Opened:
 
     def executable(self) -> Executable:
         """The executable, which is not verified."""
-        texts = [tuple(listed) for listed in self.head["texts"]]
-        made: Executable = Unpacker(self.arrays, texts).unpack(self.tree, Executable)
+        made: Executable = Unpacker(dict(self.arrays), _texts(self), UNPACKED_LIMIT).unpack(self.tree, Executable)
         return made
 
     @property

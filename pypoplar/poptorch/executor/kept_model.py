@@ -16,7 +16,7 @@ from pypoplar.poptorch.user_log import logger
 MAGIC = b"pypoplar kept model 2\n"
 DIGEST = hashlib.sha256().digest_size
 LENGTH = 8  # bytes of the head's length
-MOST_UNPACKED = 32  # times its size a large file may take: programs of networks take some 15
+MOST_UNPACKED = 64  # times its size a large file may take: programs of networks take some 20
 
 
 @frozen(eq=False)

@@ -1,0 +1,95 @@
+"""Files keep whole numbers in the smallest types that hold them, and give them back in their own."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from executable_damage import Opened, saved
+from executable_programs import control
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from pypoplar import Executable, FileLoadError
+from pypoplar.executable.exchange_account import MESSAGE
+from pypoplar.executable.narrow_arrays import holds, narrowed, widened
+
+WHOLE = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
+
+
+def refusal(content, **limit):
+    with pytest.raises(FileLoadError) as caught:
+        Executable.load(io.BytesIO(content), **limit)
+    return str(caught.value)
+
+
+def stored_types(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        return {name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name))).dtype for name in names}
+
+
+@given(st.sampled_from(WHOLE).flatmap(lambda name: npst.arrays(name, st.integers(0, 4))))
+def test_numbers_come_back_whatever_they_are(array):
+    stored = narrowed(array)
+    assert stored.dtype.itemsize <= array.dtype.itemsize
+    assert holds(stored.dtype, array.dtype)
+    back = widened(stored, array.dtype)
+    assert back.dtype == array.dtype
+    assert np.array_equal(back, array)
+
+
+@given(npst.arrays(MESSAGE, st.integers(0, 4)))
+def test_records_come_back_whatever_they_hold(array):
+    stored = narrowed(array)
+    assert stored.dtype.itemsize <= array.dtype.itemsize
+    assert holds(stored.dtype, MESSAGE)
+    assert np.array_equal(widened(stored, MESSAGE), array)
+
+
+@pytest.mark.parametrize(
+    ("stored", "declared"),
+    [("i8", "u8"), ("u8", "i8"), ("i4", "u8"), ("i8", "i4"), ("f4", "i8"), ("?", "i8"), ("f4", "f8"), ("i4", "f8"), (">i4", "f4")],
+)
+def test_types_that_could_hold_other_numbers_stand_for_none(stored, declared):
+    assert not holds(np.dtype(stored), np.dtype(declared))
+
+
+def test_records_of_other_fields_stand_for_none():
+    swapped = [("destination", "i4"), ("source", "i4"), ("bytes", "i8"), ("variable", "i4")]
+    for fields in (swapped, swapped[:3], [*MESSAGE.descr, ("more", "i1")]):
+        assert not holds(np.dtype(fields), MESSAGE)
+    assert not holds(np.dtype("i8"), MESSAGE)
+    assert not holds(MESSAGE, np.dtype("i8"))
+
+
+def test_a_file_has_narrow_arrays_and_what_is_loaded_has_not():
+    content = saved(control())
+    types = stored_types(content)
+    assert types["moves.tile"] == np.uint8
+    assert types["exchanges.account.messages"].itemsize < MESSAGE.itemsize
+    loaded = Executable.load(io.BytesIO(content))
+    assert loaded.moves.tile.dtype == np.int64
+    assert saved(loaded) == content
+
+
+def test_wide_arrays_are_taken_too():
+    content = saved(control())
+    wide = Opened(content).content()
+    assert stored_types(wide)["moves.tile"] == np.int64
+    assert saved(Executable.load(io.BytesIO(wide))) == content
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint64, bool])
+def test_an_array_of_another_kind_is_named(dtype):
+    opened = Opened(saved(control()))
+    opened.arrays["moves.source"] = opened.arrays["moves.source"].astype(dtype)
+    assert f"moves.source is an array of {np.dtype(dtype)}: expected int64" in refusal(opened.content())
+
+
+def test_arrays_that_are_small_in_the_file_alone_are_refused():
+    """A row of zeros of one byte each, which would take eight times its size."""
+    opened = Opened(saved(control()))
+    opened.arrays["moves.source"] = np.zeros(1 << 20, np.uint8)
+    assert "the file: its arrays take" in refusal(opened.content(), unpacked_limit=1 << 22)
