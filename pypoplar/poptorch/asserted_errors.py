@@ -1,4 +1,4 @@
-"""Errors that scripts catch as PopTorch raises them, `AssertionError` or `ValueError`, and here by what they are, too."""
+"""Errors that scripts catch as Python's own, which PopTorch raises, and here by what they are, too."""
 
 from __future__ import annotations
 
@@ -19,3 +19,7 @@ class AssertedType(PoplarTypeError, AssertionError):
 
 class WrongList(PoplarTypeError, ValueError):
     """What is no list of tensors, where PopTorch finds a wrong value."""
+
+
+class NotCallable(PoplarTypeError, RuntimeError):
+    """What is no function, where PopTorch finds out when it runs."""

@@ -57,6 +57,7 @@ def test_masks_that_are_written_by_one_value():
     check(write, random(3, 4))
 
 
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8 is now deprecated")  # PyTorch's own
 def test_masks_that_are_written_by_values_that_are_the_same_for_each_row():
     def written(masked, shape, accumulate):
         def write(a, v, mask):
@@ -69,9 +70,10 @@ def test_masks_that_are_written_by_values_that_are_the_same_for_each_row():
     for masked, shape in ((1, (3, 4)), (1, (4,)), (1, (1, 3, 4)), (1, (3, 1)), (2, (4,)), (2, (1, 4)), (3, ()), (3, (1,))):
         for accumulate in (False, True):
             written(masked, shape, accumulate)
-    bytes = torch.tensor([1, 0], dtype=torch.uint8)
+    bytes = torch.tensor([2, 0], dtype=torch.uint8)
+    check(lambda a, v, i: a.index_put((i,), v), random(2, 3), random(3), arguments=(bytes,), gradients=False)
     with pytest.raises(UnsupportedOperation, match="uint8 is a mask"):
-        check(lambda a, v, i: a.index_put((i,), v), random(2, 3), random(3), arguments=(bytes,), gradients=False)
+        check(lambda a, v, i: a.index_put((i,), v), random(2, 3), random(2, 3), arguments=(bytes + 1,), gradients=False)
     with pytest.raises(UnsupportedOperation, match="how many elements a mask picks depends on data"):
         check(lambda a, v: a.index_put((torch.tensor([True, True]),), v), random(2, 3), random(2, 3), gradients=False)
 

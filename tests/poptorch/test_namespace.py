@@ -105,6 +105,8 @@ def test_hooks_are_called_around_compilation_until_they_are_removed():
     assert called == ["before", "after"]
     with pytest.raises(PoplarTypeError, match="without arguments"):
         poptorch.registerPreCompileHook(3)
+    with pytest.raises(RuntimeError, match="must be callable"):  # as PopTorch's
+        poptorch.registerPostCompileHook(False)
 
 
 def test_marks_of_a_time_line_change_nothing():

@@ -243,3 +243,17 @@ def test_states_that_were_saved_by_the_names_of_before_are_taken():
     other.load_state_dict(state)
     assert other.state[model.lin.weight]["step"] == 1
     torch.testing.assert_close(other.state_dict()["ipu_state"], before)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_a_state_may_lack_what_no_step_has_been_made_with(kind, caplog):
+    _, optimizer, training = made(kind)
+    training.compile(X)
+    state = copy.deepcopy(optimizer.state_dict())
+    del state["ipu_state"]["Accl1___lin.weight"]
+    optimizer.load_state_dict(state)
+    training(X)
+    assert [one for one in caplog.messages if "lacks Accl1___lin.weight" in one]
+    _, other, theirs = made(kind)
+    theirs(X)
+    torch.testing.assert_close(optimizer.state_dict()["ipu_state"], other.state_dict()["ipu_state"])

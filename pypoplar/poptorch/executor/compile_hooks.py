@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.hooks import RemovableHandle
 
-from pypoplar.errors import PoplarTypeError
+from pypoplar.poptorch.asserted_errors import NotCallable
 from pypoplar.tracebacks import public
 
 Hook = Callable[[], Any]
@@ -18,7 +18,7 @@ POST_COMPILE: OrderedDict[int, Hook] = OrderedDict()
 
 def _registered(call: str, hooks: OrderedDict[int, Hook], hook: Hook) -> RemovableHandle:
     if not callable(hook):
-        raise PoplarTypeError(f"poptorch.{call} takes a function without arguments, got {hook!r}")
+        raise NotCallable(f"poptorch.{call} takes a function without arguments: it must be callable, got {hook!r}")
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

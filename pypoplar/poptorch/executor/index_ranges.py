@@ -136,7 +136,7 @@ def _ranges(joint: JointGraph) -> Iterator[IndexRange]:
             continue
         origin = node.meta.get("origin")
         for index, size, ignored in rule(node, *node.args):
-            if index.meta["val"].dtype is not torch.bool:
+            if index.meta["val"].dtype not in (torch.bool, torch.uint8):  # masks
                 least = -size if node.target in FROM_END else 0
                 yield IndexRange(index, least, size - 1, ignored, str(origin) if origin else str(node.target))
 

@@ -183,7 +183,7 @@ class HostState:
             made = dict(self._made or {})
             for count in self.update.counts:
                 made.update(dict.fromkeys(count.parameters, float(of_first_replica(self.engine, count.handle).item())))
-            values |= {(STEP, name): torch.tensor(made[name]) for name in self._trained()}
+            values |= {(STEP, name): torch.tensor(made.get(name, 0.0)) for name in self._trained()}
         return values
 
     def _put(self, values: Values) -> None:

@@ -272,8 +272,8 @@ def index_put(
     ctx: EntryContext, input: Operand, indices: Indices, values: Operand, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
     tensor, given = typed(ctx, input), typed(ctx, values)
-    if len(indices) == 1 and indices[0] is not None and indices[0].type is BOOL:
-        mask = indices[0].placed()
+    if len(indices) == 1 and indices[0] is not None and indices[0].type in (BOOL, UNSIGNED_CHAR):  # to PyTorch both are masks
+        mask = as_type(ctx, indices[0].placed(), BOOL)
         row = _row_of_mask(given, tensor.rank() - mask.rank(), mask.rank())
         if row is not None:
             mask = broadcast(mask.reshape([*mask.shape(), *[1] * (tensor.rank() - mask.rank())]), tensor.shape())
