@@ -71,6 +71,25 @@ def test_windows_of_images():
     check(total_of(lambda a: F.pixel_shuffle(a, 2), lambda a: F.pixel_unshuffle(a, 2)), random(1, 4, 4, 6))
 
 
+def test_gradients_pass_what_is_written_by_strides_by():
+    """PyTorch's own gradient of `as_strided_scatter` is that of the part alone, in the place of that of all else."""
+
+    def diagonal(a):
+        b = a * 2
+        b.fill_diagonal_(0)
+        return b * torch.arange(1.0, b.numel() + 1).reshape(b.shape)
+
+    def part(a, v):
+        b = a * 2
+        b.as_strided((2, 2), (4, 1), 1).copy_(v * 3)
+        b.as_strided((2,), (1,)).mul_(0.5)
+        return b * b
+
+    check(diagonal, random(3, 3))
+    check(diagonal, random(1, 3))
+    check(part, random(3, 4), random(2, 2, seed=1))
+
+
 def test_parts_are_written():
     def write(a):
         b = a.clone()

@@ -6,4 +6,5 @@ from pypoplar.poptorch.operators.forms import (
     pools,  # noqa: F401 (the same)
     sampled_images,  # noqa: F401 (the same)
     searches,  # noqa: F401 (the same)
+    strided_views,  # noqa: F401 (the same)
 )
