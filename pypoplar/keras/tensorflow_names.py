@@ -98,6 +98,22 @@ def install() -> None:
         sys.meta_path.insert(0, RealNames())
 
 
+class _Seeding:
+    """What ``tf.random.set_seed`` does: all that Keras draws begins anew from the seed. Keras asks for it itself, meanwhile."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def __call__(self, seed: int) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        try:
+            keras.utils.set_random_seed(seed)
+        finally:
+            self._begun = False
+
+
 class StandIn(ModuleType):
     """What scripts take of ``tensorflow`` beside Keras: data sets, types, and a few functions of tensors, which are PyTorch's."""
 
@@ -113,7 +129,7 @@ class StandIn(ModuleType):
         self.Tensor, self.TensorShape, self.DType, self.TypeSpec = torch.Tensor, tuple, torch.dtype, _Absent
         self.SparseTensor, self.RaggedTensor, self.Variable = _Absent, _Absent, keras.Variable
         self.random = ModuleType("tensorflow.random")
-        self.random.set_seed = keras.utils.set_random_seed  # type: ignore[attr-defined]
+        self.random.set_seed = _Seeding()  # type: ignore[attr-defined]
         for name in TYPES:
             setattr(self, name, to_torch_dtype(name))
 

@@ -24,6 +24,7 @@ CLASSES, SHAPE, BATCH, EXAMPLES = 10, (28, 28, 1), 8, {examples}
 _CONFIGURED = """
 images, labels = load_data(EXAMPLES)
 labels = keras.utils.to_categorical(labels, CLASSES)
+keras.utils.set_random_seed(1)
 
 configuration = ipu.config.IPUConfig()
 configuration.device_connection.type = ipu.config.DeviceConnectionType.ON_DEMAND

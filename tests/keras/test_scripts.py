@@ -125,3 +125,21 @@ def test_names_of_ipu_tensorflow_that_are_not_there_say_what_to_use_instead(plac
     module = getattr(rig.ipu, place) if place else rig.ipu
     with pytest.raises(MissingFeature, match=message):
         getattr(module, name)
+
+
+SEEDED = """
+import tensorflow as tf
+from tensorflow import keras
+
+drawn = []
+for seeded in (tf.random.set_seed, keras.utils.set_random_seed, tf.random.set_seed):
+    seeded(3)
+    drawn.append([float(number) for number in keras.random.uniform((2,))])
+print(drawn[0] == drawn[1] == drawn[2], drawn[0] == [float(number) for number in keras.random.uniform((2,))])
+"""
+
+
+def test_seeds_by_either_name_begin_what_keras_draws_anew(tmp_path):
+    ran = run(tmp_path, SEEDED)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1] == "True False"
