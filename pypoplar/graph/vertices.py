@@ -476,11 +476,9 @@ class VertexTable:
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
         ordered(value, where, "[1.0, 2.0]")
         if slot.form == "scalar":
-            bits = _whole(slot.type, value)
-            if bits is None:
-                self.state.set_many(first, count, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
-            else:
-                self.state.set_many(first, count, slot.number, bits)
+            whole = _whole(slot.type, value)
+            bits = bits_of_many(values_of(slot.type, value, count, where)) if whole is None else whole
+            self.state.set_many(first, count, slot.number, bits)
             return
         given = np.asarray(value)
         if given.ndim not in (1, 2) or (given.ndim == 2 and len(given) != count):

@@ -41,9 +41,15 @@ class Records:
 
     def turned(self) -> Records:
         """Records that take the pieces back. They share the memory of these."""
-        other = {"source": "target", "target": "source"}
-        columns = {name: name.partition("_") for name in fields_dict(Records)}
-        return Records(**{name: getattr(self, other.get(side, side) + bar + rest) for name, (side, bar, rest) in columns.items()})
+        return evolve(
+            self,
+            source=self.target,
+            target=self.source,
+            source_step=self.target_step,
+            target_step=self.source_step,
+            source_list=self.target_list,
+            target_list=self.source_list,
+        )
 
 
 def fold(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records:
@@ -300,7 +306,7 @@ class MoveLists:
         Order within a tile is kept, as far as the pieces are of one pair.
         """
         order = sorting_order(tile)
-        if self._waiting and len(bytes) > FOLDED_AT_ONCE:
+        if len(bytes) > FOLDED_AT_ONCE:
             self._fold()  # a long list by itself, which is not copied behind short ones
         if order is not None and len(bytes) > FOLDED_AT_ONCE and (pair := _only_pair(source.ipu, target.ipu)) is not None:
             self._pairs.append(pair)
@@ -314,8 +320,7 @@ class MoveLists:
             self._waiting_pieces += len(bytes)
             if self._waiting_pieces > FOLDED_AT_ONCE:
                 self._fold()
-        self._first_list.append(len(self._pairs))
-        return len(self._first_list) - 2
+        return self._ended()
 
     def add_host(self, host: Places, device: Places, bytes: Int64s, tile: Int64s, *, inward: bool) -> int:
         """Add a move between an array of the host and tiles: in the array's order, or a long one in that of the tiles' memories.
@@ -327,27 +332,29 @@ class MoveLists:
         pair = _only_pair(source.ipu, target.ipu) if len(bytes) > FOLDED_AT_ONCE else None
         if pair is None:
             return self.add(source, target, bytes, tile)
-        if self._waiting:
-            self._fold()
+        self._fold()
         listed, order = _Listed(source.offset, target.offset, bytes, tile), sorting_order(tile)
         first = len(self._folded)
         self._pairs.append(pair)
         self._fold_in_order(listed, order, device.offset if _shorter_by_place(listed, order, device.offset) else None)
-        self._first_list.append(len(self._pairs))
-        self._apart[len(self._first_list) - 2] = first, len(self._folded)
-        return len(self._first_list) - 2
+        move = self._ended()
+        self._apart[move] = first, len(self._folded)
+        return move
 
     def add_back(self, move: int) -> int | None:
         """Add a move that takes back all that a long one with the host brings; None where that was a short one."""
         if move not in self._apart:
             return None
-        if self._waiting:
-            self._fold()
+        self._fold()
         (first, last), (entry,) = self._apart[move], range(self._first_list[move], self._first_list[move + 1])
         source, target = self._pairs[entry]
         self._pairs.append((target, source))
         self._folded += [records.turned() for records in self._folded[first:last]]
         self._lengths.append(self._lengths[entry])
+        return self._ended()
+
+    def _ended(self) -> int:
+        """The number of the move whose lists are all there now."""
         self._first_list.append(len(self._pairs))
         return len(self._first_list) - 2
 
@@ -364,7 +371,9 @@ class MoveLists:
         self._lengths.append(length)
 
     def _fold(self) -> None:
-        """Fold the lists that wait."""
+        """Fold the lists that wait, if any do."""
+        if not self._waiting:
+            return
         source, target, bytes, tile = (
             columns[0] if len(columns) == 1 else np.concatenate(columns)
             for columns in ([getattr(listed, name) for listed in self._waiting] for name in ("source", "target", "bytes", "tile"))
@@ -402,8 +411,7 @@ class MoveLists:
 
     def finish(self) -> Moves:
         """All tables."""
-        if self._waiting:
-            self._fold()
+        self._fold()
         rows, places = sum(self._lengths), offsets([len(records.places) for records in self._folded])
         parts = {name: [getattr(records, name) for records in self._folded] for name in fields_dict(Records)}
         self._folded.clear()
