@@ -18,6 +18,7 @@ from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
 from pypoplar.poplin.matmul.block_plan import BlockPlan
 from pypoplar.poplin.splitting import EqualParts, equal_parts, share_bounds
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_parts
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 
@@ -87,7 +88,7 @@ class BlockProduct:
     def _partials(self, shape: list[int], tiles: Int64s) -> Tensor:
         """Partial products [parts of groups, rows, columns and depth, elements] on their tiles."""
         partials = self.graph.addVariable(self.plan.params.partials, shape, below(self.debug, "partials"))
-        map_rows(self.graph, partials, tiles)
+        place_parts(self.graph, partials, tiles)
         return partials
 
     def _add_up(self, sums: list[tuple[Tensor, Tensor, Int64s]], prog: Sequence) -> None:
@@ -118,14 +119,8 @@ def new_result(graph: Graph, plan: BlockPlan, debug: str) -> BlockMatrix:
         own = steps[_range(parts[0]), _range(parts[1]), :, _range(parts[2])].transpose(0, 1, 3, 2)
         for share in equal_parts(share_bounds(tensor.dim(3), cuts.depth_parts)):
             shape = [*tensor.shape()[:3], share.count, share.size]
-            map_rows(graph, share.of(tensor, 3).reshape(shape), own[..., _range(share)])
+            place_parts(graph, share.of(tensor, 3).reshape(shape), own[..., _range(share)])
     return blocks
-
-
-def map_rows(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
-    """Place the rows of the last dimension of a tensor, each on its tile."""
-    begin = tensor.dim(tensor.rank() - 1) * np.arange(tiles.size + 1)
-    graph.place_pieces(tensor.flatten(), begin[:-1], begin[1:], tiles.flatten())
 
 
 def _range(parts: EqualParts) -> slice:

@@ -11,12 +11,12 @@ from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.block_keepers import left_keepers, right_keepers
 from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, laid_out
 from pypoplar.poplin.matmul.block_plan import BlockPlan
-from pypoplar.poplin.matmul.block_product import map_rows
 from pypoplar.poplin.matmul.operand_transposes import OperandTranspose
 from pypoplar.poplin.splitting import equal_parts, share_bounds
 from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_parts
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
@@ -35,7 +35,7 @@ def new_operand(graph: Graph, type: ElementType, cuts: BlockCuts, right: bool, d
         own = keepers[tuple(slice(part.first, part.first + part.count) for part in parts)]
         for share in equal_parts(share_bounds(tensor.dim(3), keepers.shape[3])):
             shape = [*tensor.shape()[:3], share.count, share.size]
-            map_rows(graph, share.of(tensor, 3).reshape(shape), own[..., share.first : share.first + share.count])
+            place_parts(graph, share.of(tensor, 3).reshape(shape), own[..., share.first : share.first + share.count])
     return blocks
 
 

@@ -12,12 +12,12 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
-from pypoplar.poplin.matmul.block_product import map_rows
 from pypoplar.poplin.splitting import EqualParts, bounds, equal_parts, largest
 from pypoplar.popops.rearrange.transpose_cycles import GRAIN, transpose_cycles
 from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_parts
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.target import Target
@@ -68,9 +68,9 @@ class OperandTranspose:
                 tiles = own[..., share.first : share.first + share.count].flatten()
                 source = self._columns(parts, share)
                 arriving = graph.addVariable(type, source.shape(), below(debug, "preTranspose"))
-                map_rows(graph, arriving, tiles)
+                place_parts(graph, arriving, tiles)
                 target = _rows(parts, tensor, share)
-                map_rows(graph, target, tiles)
+                place_parts(graph, target, tiles)
                 fields = {"src": arriving, "dst": target, "numSrcRows": parts[2].size, "numSrcColumns": share.size}
                 graph.add_vertices(cs, templateVertex("popops::Transpose1D", type), fields, tiles)
                 given.append(source.flatten())

@@ -16,6 +16,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
 from pypoplar.popops.ordering.topk_plan import NetworkStep, RowDivision
+from pypoplar.poputil.placement.tiles_of_elements import place_parts
 
 FIELDS = {"keys": ("lower", "upper", "first", "second"), "values": ("lowerValues", "upperValues", "firstValues", "secondValues")}
 
@@ -126,8 +127,7 @@ def add_step(
             edges: dict[str, Tensor] = {}
             for operand, (lower, upper) in pairs.items():
                 variable = graph.addVariable(lower.elementType(), [len(lane.tiles), 2, lane.each], f"{name}/{operand}")
-                begin = 2 * lane.each * np.arange(len(lane.tiles) + 1)
-                graph.place_pieces(variable, begin[:-1], begin[1:], lane.tiles)
+                place_parts(graph, variable, lane.tiles)
                 ends = (variable[:, 0], variable[:, 1]) if betterFirst else (variable[:, 1], variable[:, 0])
                 edges |= zip(FIELDS[operand], (lane.of(lower), lane.of(upper), *ends), strict=True)
                 results[operand][0].append(variable[:, 0])

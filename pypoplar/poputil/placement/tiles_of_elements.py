@@ -78,6 +78,12 @@ def place_on(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
     graph.place_pieces(tensor, begin, np.append(begin[1:], len(flat)), flat[begin])
 
 
+def place_parts(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
+    """Map equal parts of a tensor, one behind the other, each to its tile."""
+    begin = tensor.numElements() // max(tiles.size, 1) * np.arange(tiles.size + 1)
+    graph.place_pieces(tensor.flatten(), begin[:-1], begin[1:], tiles.flatten())
+
+
 def place_as(graph: Graph, tensor: Tensor, other: Tensor) -> None:
     """Map a tensor as another one with as many elements, which all have tiles."""
     graph.place_pieces(tensor, *graph.mapped_pieces(other))
