@@ -10,7 +10,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.popops.elements.element_cycles import BROADCAST_START, START, START_OF_FLOATS
+from pypoplar.popops.elements.element_cycles import BROADCAST_START, MISALIGNED_ROW, ROW, START, START_OF_FLOATS
 from pypoplar.popops.elements.loop_cycles import Form, loop_round
 from pypoplar.poputil.cycles import by_type, ceiling, share_of_worker, supervisor_slots
 from pypoplar.target import Target
@@ -18,7 +18,6 @@ from pypoplar.types import FLOAT, ElementType
 
 SUPERVISOR = supervisor_slots(13)
 OUTER_START = 15
-ROW, MISALIGNED_ROW = 7, 25  # of a worker for a row of one channel that begins with a whole vector, or not
 
 
 @frozen

@@ -22,6 +22,7 @@ START_OF_FLOATS = 29
 START = 26
 START_IN_PLACE = 58
 BROADCAST_START = 20
+ROW, MISALIGNED_ROW = 7, 25  # BroadcastVectorOuter: of a worker for a row that begins with a whole vector, or not
 FORMS: dict[tuple[bool, bool], Form] = {
     (False, False): "plain",
     (False, True): "in place",

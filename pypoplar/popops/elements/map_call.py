@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as SequenceOf
 from enum import Enum
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError
@@ -18,9 +18,10 @@ from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops import expr
 from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.popops.elements.element_output import first_tile, output_like
-from pypoplar.popops.elements.element_vertices import add_element_vertices
+from pypoplar.popops.elements.element_vertices import ElementLayout
 from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.elements.map_types import TypedTrees
+from pypoplar.popops.elements.repeated_operands import comes_again
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
 from pypoplar.poputil.arguments import check_call, check_codelet, check_compute_set, check_operands, check_tensor, check_writeable
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
@@ -195,8 +196,18 @@ class MapCall:
         for number in read:
             tensor = tensors[number - 1]
             fields[codelet.field(number)] = tensor if number in single else broadcastToMatch(tensor, outs[0].shape())
+        layout = ElementLayout.of(self.graph, codelet.result(0), fields)
+        names = {codelet.field(number): number for number in read if number not in single}
+        repeated = {
+            name: number
+            for name, number in names.items()
+            if comes_again(self.graph.getTarget(), layout.views[name], layout.regions)
+        }
+        codelet = evolve(codelet, repeated=frozenset(repeated.values()))
         vertex = _codelet_in_a_file(codelet) or codelet_class(codelet)
-        return add_element_vertices(self.graph, cs, vertex, codelet.result(0), fields)
+        made = cs if isinstance(cs, ComputeSet) else self.graph.addComputeSet(cs)
+        layout.add_vertices(self.graph, made, vertex, repeated)
+        return made
 
 
 def check_result(call: str, out: Tensor, shape: list[int], type: ElementType) -> None:
@@ -211,7 +222,9 @@ def _codelet_in_a_file(codelet: MapCodelet) -> str | None:
     steps = codelet.trees.steps
     row = steps[-1].operation if steps else None
     pair = len(steps) == 3 and [steps[operand.step].placeholder for operand in steps[-1].operands] == [1, 2]
-    if not pair or row is None or codelet.single - {2} or len(codelet.trees.results) > 1 or steps[-1].type not in row.in_file:
+    if not pair or row is None or steps[-1].type not in row.in_file:
+        return None
+    if codelet.repeated or codelet.single - {2} or len(codelet.trees.results) > 1:
         return None
     return templateVertex("popops::BinaryOp1DInPlace" if codelet.in_place else "popops::BinaryOp1D", row.name, steps[-1].type)
 

@@ -16,6 +16,7 @@ from pypoplar.popops.elements.element_cycles import FORMS, operation_flops, star
 from pypoplar.popops.elements.element_operations import HELPERS
 from pypoplar.popops.elements.loop_cycles import Form, LoopRound, loop_round
 from pypoplar.popops.elements.map_types import MapStep, TypedOperand, TypedTrees
+from pypoplar.popops.elements.repeated_operands import inner_field, offset_field, row_cycles
 from pypoplar.poputil.cycles import share_of_worker
 from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
 
@@ -32,13 +33,14 @@ from pypoplar import ipu
 class MapCodelet:
     """Trees as a codelet. `single` are the placeholders of tensors with one element; `in_place` results replace tensors.
 
-    One that is `always_nearest` never rounds at random.
+    Of tensors that are `repeated` a vertex has each element once. A codelet that is `always_nearest` never rounds at random.
     """
 
     trees: TypedTrees
     single: frozenset[int]
     in_place: int
     always_nearest: bool = False
+    repeated: frozenset[int] = frozenset()
 
     @functools.cached_property
     def inputs(self) -> list[int]:
@@ -61,9 +63,12 @@ class MapCodelet:
         shown = ";".join(self._shown(result) for result in self.trees.results)
         if len(shown) > LONGEST_NAME:
             shown = f"{shown[:LONGEST_NAME]}...{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
-        types = [self.trees.types[number - 1].spelling + (" scalar" if number in self.single else "") for number in self.inputs]
+        types = [self.trees.types[number - 1].spelling + self._kind(number) for number in self.inputs]
         kind = ("MapInPlace" if self.in_place else "Map") + ("ToNearest" if self.always_nearest else "")
         return f"popops::{kind}<{','.join([shown, *types])}>"
+
+    def _kind(self, placeholder: int) -> str:
+        return " scalar" if placeholder in self.single else " repeated" if placeholder in self.repeated else ""
 
     def _shown(self, result: TypedOperand) -> str:
         texts: list[str] = []
@@ -118,6 +123,8 @@ class MapCodelet:
         for number in self.inputs:
             access = "InOut" if number <= self.in_place else "Input"
             lines.append(f"{self.field(number)}: {access}[Vector[{self.trees.types[number - 1].__name__}]]")
+            if number in self.repeated:
+                lines += [f"{of_operand(self.field(number))}: INT" for of_operand in (offset_field, inner_field)]
         if not self.in_place:
             results = enumerate(self.trees.results)
             lines += [f"{self.result(number)}: Output[Vector[{result.type.__name__}]]" for number, result in results]
@@ -126,8 +133,11 @@ class MapCodelet:
     def _line(self, number: int, step: MapStep) -> str:
         """The line that computes a step."""
         if step.placeholder:
+            field = self.field(step.placeholder)
             index = "0" if step.placeholder in self.single else "i"
-            return f"v{number} = self.{self.field(step.placeholder)}[{index}]"
+            if step.placeholder in self.repeated:
+                index = f"(i + self.{offset_field(field)}) // self.{inner_field(field)} % len(self.{field})"
+            return f"v{number} = self.{field}[{index}]"
         operands = tuple(_operand(operand) for operand in step.operands)
         if step.operation is None:
             return f"v{number} = {cast_text(operands[0], step.operands[0].type, step.type)}"
@@ -146,6 +156,12 @@ class MapCodelet:
         """The types of the results that the loop stores and does not compute: elements, single ones and constants."""
         steps, results = self.trees.steps, self.trees.results
         return [result.type for result in results if result.step < 0 or steps[result.step].placeholder or result.step in self.once]
+
+    def outer_cycles(self, vertex: VertexIntrospector) -> int:
+        """What a vertex's loops over the rows of its repeated operands take beside the loops within."""
+        elements = vertex.fieldSize(self.result(0))
+        sizes = [(int(vertex.value(inner_field(name))), vertex.fieldSize(name)) for name in map(self.field, self.repeated)]
+        return sum(row_cycles(vertex.target, elements, inner, once) for inner, once in sizes if once < elements)
 
     def _start(self) -> int:
         """What entering the vertex takes: the start of the operation that gives the result."""
@@ -232,4 +248,5 @@ def codelet_class(codelet: MapCodelet) -> type[MultiVertex]:
 
 def _estimate(codelet: MapCodelet, cls: type, vertex: VertexIntrospector) -> VertexPerfEstimate:
     elements = vertex.fieldSize(codelet.result(0))
-    return VertexPerfEstimate(codelet.cycles(share_of_worker(elements, vertex.target)), elements * codelet.flops)
+    cycles = codelet.cycles(share_of_worker(elements, vertex.target)) + codelet.outer_cycles(vertex)
+    return VertexPerfEstimate(cycles, elements * codelet.flops)
