@@ -374,6 +374,13 @@ class Target(ShownInNotebooks):
         changed = {} if type is TargetType.CPU else _what_if.get()
         return made.evolve(**changed) if changed else made  # to evolve by nothing would check every figure again
 
+    def _check_torus(self) -> None:
+        """`InvalidOption` where a user asks for a torus one of whose two rails is longer than the other; parts of one may be so."""
+        for ipus in (min(self.num_ipus, self.ipu_link_domain_size), self.num_ipus % self.ipu_link_domain_size):
+            if self.ipu_link_topology == "torus" and ipus > 1 and ipus % 2:
+                told = f"got {ipus} IPUs" if ipus == self.num_ipus else f"got a domain of {ipus} of {self.num_ipus} IPUs"
+                raise InvalidOption(f"ipuLinkTopology 'torus' joins the ends of pairs of IPUs, {told}; 'mesh' takes any number")
+
     @staticmethod
     def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None, timing: str = "model") -> Target:
         """A target without a device: ``(system)``, ``(numIPUs, system)`` or ``(numIPUs, tilesPerIPU, system)``.
@@ -385,8 +392,9 @@ class Target(ShownInNotebooks):
         opts:
             ``syncConfiguration`` says which IPUs wait for each other when one exchanges with the host: all of a replica for
             ``"intraReplicaAndAll"``, none for ``"ipuAndAll"``. ``ipuLinkTopology`` is ``"mesh"``, as at first, or ``"torus"``,
-            whose ends are joined; ``ipuLinkDomainSize`` says how many IPUs are joined by IPU-Links, at most 64, as at first, and
-            ``gatewayMode``, ``"true"`` at first or ``"false"``, whether gateways lead from one such domain to another.
+            whose ends are joined, of an even number of IPUs; ``ipuLinkDomainSize`` says how many IPUs are joined by IPU-Links,
+            at most 64, as at first, and ``gatewayMode``, ``"true"`` at first or ``"false"``, whether gateways lead from one such
+            domain to another.
             ``ipuLinkConfiguration`` is ``"default"``, as at first, or ``"slidingWindow"``: a program runs on devices of its own
             only, and takes as long on either. ``instanceSize`` is the number of IPUs of a process, of which a target has no more.
         timing:
@@ -402,7 +410,8 @@ class Target(ShownInNotebooks):
         PoplarTypeError
             If the arguments are others.
         InvalidOption
-            If there is no such preset, timing or option, a number is less than 1, or an IPU cannot be reached from another.
+            If there is no such preset, timing or option, a number is less than 1, an IPU cannot be reached from another, or a
+            torus has an odd number of IPUs.
         """
         ordered(opts, "the options of a target", OPTIONS)
         for name in opts or {}:
@@ -420,7 +429,9 @@ class Target(ShownInNotebooks):
             )
         }
         changes |= {attribute: read(opts[name]) for name, (attribute, read) in READ_OPTIONS.items() if opts and name in opts}
-        return Target.of_preset(str(arguments[-1]), TargetType.IPU, timing, **changes)
+        made = Target.of_preset(str(arguments[-1]), TargetType.IPU, timing, **changes)
+        made._check_torus()
+        return made
 
     @staticmethod
     def createCPUTarget(accurateHalf: bool = True, numIPUs: int = 1) -> Target:

@@ -1,6 +1,7 @@
 """Routes over IPU-Links and gateways, and what each link carries."""
 
 import heapq
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -196,6 +197,22 @@ def test_links_that_cannot_be_are_told(changed, told):
         Target.createIPUTarget(16, "bow").evolve(**changed)
 
 
+@pytest.mark.parametrize(
+    ("ipus", "domain", "told"),
+    [(3, 64, "got 3 IPUs"), (11, 8, "got a domain of 3 of 11 IPUs"), (70, 64, None), (1, 64, None), (8, 8, None), (9, 8, None)],
+)
+def test_a_torus_of_which_one_rail_is_longer_is_refused(ipus, domain, told):
+    opts = {"ipuLinkTopology": "torus", "ipuLinkDomainSize": str(domain)}
+    with nullcontext() if told is None else pytest.raises(InvalidOption, match=f"joins the ends of pairs of IPUs, {told}; 'mesh'"):
+        assert Target.createIPUTarget(ipus, 4, "bow", opts=opts).getIpuLinkTopology() == "torus"
+    Target.createIPUTarget(ipus, 4, "bow", opts={**opts, "ipuLinkTopology": "mesh"})
+
+
+def test_a_part_of_a_torus_may_be_odd():
+    part = Target.createIPUTarget(6, 4, "bow", opts={"ipuLinkTopology": "torus"}).createVirtualTarget(3, 4)
+    assert len(Wiring.of(part).links().source) == len(Wiring(3).links().source)
+
+
 def test_a_target_says_how_it_is_wired():
     opts = {"ipuLinkTopology": "torus", "ipuLinkDomainSize": "64", "ipuLinkConfiguration": "slidingWindow", "gatewayMode": "true"}
     target = Target.createIPUTarget(16, "bow", opts={**opts, "instanceSize": "64"})
@@ -242,6 +259,7 @@ def test_any_pod_has_ways_of_joined_places_as_short_as_there_are_and_a_phase_tak
     ipus, domain, torus, seed
 ):
     drawn = np.random.default_rng(seed)
+    torus = torus and not any(size % 2 for size in (min(ipus, domain), ipus % domain) if size > 1)
     opts = {"ipuLinkTopology": "torus" if torus else "mesh", "ipuLinkDomainSize": str(domain)}
     rates = {name: float(drawn.integers(1, 9)) * 1e9 for name in RATES}
     target = Target.createIPUTarget(ipus, "bow", opts=opts).evolve(**rates)
