@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
@@ -189,27 +190,50 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
     opens = np.flatnonzero(np.diff(variable[order], prepend=-1))
     opens = opens[np.diff(before[opens] // ORDERED_AT_ONCE, prepend=-1) > 0]
     views = [view._run_list() for view in (reference, *others)]
-    ordered: list[list[RunList]] = [[] for _ in views]
+    parts: list[list[RunList]] = []
+    lowest: list[list[int]] = []
+    known: dict[bytes, int] = {}
     for part in np.split(order, opens[1:]):
         whole = RunList(runs.start[part], runs.count[part], runs.step[part])
         begin = runs.first[part]
         seen = [whole, *(view.cut(begin, begin + whole.count)[0] for view in views[1:])]
-        if (stretches := _stretches(reference, whole, seen[1:])) is not None:
-            for stretch, pieces in zip(stretches, ordered, strict=True):
-                pieces.append(stretch)
-            continue
-        if (places := _order_of_elements(whole)) is not None:
-            for view, pieces in zip(seen, ordered, strict=True):
-                pieces.append(compress(view.ids()[places], bounds))
-            continue
-        low, high = _places_by_memory(whole, begin, bounds)
-        for view, pieces in zip(views, ordered, strict=True):
-            pieces.append(join([view.cut(low, high)[0]], bounds))
+        lowest.append([view.bounds()[0] for view in seen])
+        like = known.setdefault(_digest(seen, lowest[-1], bounds), len(parts))
+        if like == len(parts):
+            parts.append(_part_in_order(reference, seen))
+        else:  # equal layers have equal weights, which are put in order once
+            parts.append([_moved(*view) for view in zip(parts[like], lowest[like], lowest[-1], strict=True)])
     first, *rest = (
-        view._scattered(touching_as_one(end_to_end(pieces), bounds), (view.numElements(),))
-        for view, pieces in zip((reference, *others), ordered, strict=True)
+        view._scattered(touching_as_one(end_to_end(list(pieces)), bounds), (view.numElements(),))
+        for view, pieces in zip((reference, *others), zip(*parts, strict=True), strict=True)
     )
     return first, rest
+
+
+def _part_in_order(reference: Tensor, seen: list[RunList]) -> list[RunList]:
+    """Whole variables of a reference, first, and what others have there, in the order of memory."""
+    bounds, whole = reference._bounds(), seen[0]
+    if (stretches := _stretches(reference, whole, seen[1:])) is not None:
+        return stretches
+    if (places := _order_of_elements(whole)) is not None:
+        return [compress(view.ids()[places], bounds) for view in seen]
+    low, high = _places_by_memory(whole, whole.first[:-1], bounds)
+    return [join([view.cut(low, high)[0]], bounds) for view in seen]
+
+
+def _digest(views: list[RunList], lowest: list[int], bounds: Int64s) -> bytes:
+    """Of views, and of where variables begin in the memory that they span, as if the lowest element of each were the first."""
+    digest = hashlib.blake2b(digest_size=32)
+    for view, low in zip(views, lowest, strict=True):
+        within = bounds[np.searchsorted(bounds, low) : np.searchsorted(bounds, view.bounds()[1])]
+        digest.update(np.array([len(view), len(within)]).tobytes())
+        for column in (view.start - low, view.count, view.step, within - low):
+            digest.update(column.tobytes())
+    return digest.digest()
+
+
+def _moved(view: RunList, lowest: int, other: int) -> RunList:
+    return RunList(view.start + (other - lowest), view.count, view.step)
 
 
 def _places_by_memory(runs: RunList, begin: Int64s, bounds: Int64s) -> tuple[Int64s, Int64s]:

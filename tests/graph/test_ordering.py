@@ -1,5 +1,6 @@
 """Copies go through their ends in the order of memory, whatever the order of their dimensions."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from pypoplar import FLOAT, Engine, Graph, IPUModel, TensorWriteError, concat
+from pypoplar.graph import ordering
 from pypoplar.graph.ordering import copied_in_order
 from pypoplar.program import Copy
 
@@ -159,3 +161,61 @@ def test_runs_of_elements_found_by_a_table_of_memory_are_those_of_sorted_pieces(
             made.append([[column.tolist() for column in (end.runs().start, end.runs().count)] for end in (ordered, with_it)])
     assert made[0] == made[1]
     assert len(made[0][0][0]) == 65  # what lies between two elements that are left out, and before and behind them
+
+
+@given(st.data(), st.integers(1, 30))
+@examples(60)
+def test_equal_parts_that_are_ordered_once_have_the_runs_that_each_has_by_itself(data, at_once):
+    graph = Graph(IPUModel("tiny").createDevice())
+    kinds = data.draw(st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), min_size=1, max_size=2))
+    layers = [data.draw(st.sampled_from(kinds)) for _ in range(data.draw(st.integers(2, 5)))]
+    order = {str(kind): data.draw(st.permutations(range(sum(kind)))) for kind in kinds}
+    cuts = data.draw(st.lists(st.integers(1, 4), min_size=30, max_size=30))  # the others' variables may end elsewhere
+    ends = []
+    for name in "ab":
+        parts = []
+        for number, sizes in enumerate(layers):
+            own = sizes if name == "a" or cuts[number] < 4 else [1, sum(sizes) - 1] if sum(sizes) > 1 else sizes
+            flat = concat([graph.addVariable(FLOAT, [size], f"{name}{number}") for size in own])
+            places = order[str(sizes)] if name == "a" or cuts[-number] < 3 else range(sum(sizes))
+            parts.append(concat([flat.slice(place, place + 1) for place in places]))
+        ends.append(concat(parts))
+    made = []
+    for digest in (ordering._digest, lambda *part: os.urandom(32)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ordering, "ORDERED_AT_ONCE", at_once)
+            patch.setattr(ordering, "_digest", digest)
+            first, (second,) = graph.reorderToSimplify(ends[0], [ends[1]])
+            made.append([column.tolist() for end in (first, second) for column in columns_of(end._run_list())])
+    assert made[0] == made[1]
+
+
+def columns_of(runs):
+    return runs.start, runs.count, runs.step
+
+
+def test_of_equal_layers_one_is_put_in_order(monkeypatch):
+    graph = Graph(IPUModel("tiny").createDevice())
+    weights = [graph.addVariable(FLOAT, [40, 30], f"weight{layer}").transpose().flatten() for layer in range(6)]
+    ends = [concat(weights), concat([graph.addVariable(FLOAT, [40 * 30], f"gradient{layer}") for layer in range(6)])]
+    ordered, calls = ordering._part_in_order, []
+    monkeypatch.setattr(ordering, "ORDERED_AT_ONCE", 1000)
+    monkeypatch.setattr(ordering, "_part_in_order", lambda *part: calls.append(part) or ordered(*part))
+    first, (second,) = graph.reorderToSimplify(ends[0], [ends[1]])
+    assert len(calls) == 1
+    assert [len(first._run_list()), first.numElements()] == [6, 7200]
+    where = np.argsort(ends[0]._ids())
+    np.testing.assert_array_equal(second._ids(), ends[1]._ids()[where])
+
+
+def test_parts_that_differ_by_their_steps_alone_are_not_taken_for_each_other(monkeypatch):
+    graph = Graph(IPUModel("tiny").createDevice())
+    halves = [graph.addVariable(FLOAT, [8], f"a{number}") for number in range(2)]
+    reference = concat([half.slice(begin, begin + 4) for half in halves for begin in (4, 0)])
+    wide = [graph.addVariable(FLOAT, [24], f"b{number}") for number in range(2)]
+    other = concat([wide[0].slice(0, 8).subSample(2, 0), wide[0].slice(20, 24), wide[1].slice(0, 4), wide[1].slice(20, 24)])
+    monkeypatch.setattr(ordering, "ORDERED_AT_ONCE", 8)
+    first, (second,) = graph.reorderToSimplify(reference, [other])
+    where = np.argsort(reference._ids())
+    np.testing.assert_array_equal(first._ids(), reference._ids()[where])
+    np.testing.assert_array_equal(second._ids(), other._ids()[where])
