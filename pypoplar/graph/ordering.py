@@ -188,7 +188,8 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
     order = np.arange(len(variable)) if order is None else order
     before = offsets(runs.count[order])[:-1]
     opens = np.flatnonzero(np.diff(variable[order], prepend=-1))
-    opens = opens[np.diff(before[opens] // ORDERED_AT_ONCE, prepend=-1) > 0]
+    large = np.diff(np.append(before[opens], runs.elements())) >= ORDERED_AT_ONCE // 8  # by itself, as others like it are
+    opens = opens[(np.diff(before[opens] // ORDERED_AT_ONCE, prepend=-1) > 0) | large | np.append(True, large[:-1])]
     views = [view._run_list() for view in (reference, *others)]
     parts: list[list[RunList]] = []
     lowest: list[list[int]] = []
