@@ -218,3 +218,81 @@ def test_what_an_operation_gives_as_it_got_it_is_changed_with_it(change):
     got = poptorch.inferenceModel(Changing())(given)
     torch.testing.assert_close(got, wanted)
     torch.testing.assert_close(given, host)
+
+
+PARTED = {
+    "unsafe_chunk": lambda x: torch.unsafe_chunk(x, 2),
+    "unsafe_chunk of columns": lambda x: x.unsafe_chunk(3, dim=-1),
+    "unsafe_split": lambda x: torch.unsafe_split(x, split_size=3),
+    "unsafe_split_with_sizes": lambda x: x.unsafe_split_with_sizes([1, 3], 1),
+}
+
+
+@pytest.mark.parametrize("parts", PARTED)
+def test_unsafe_parts_lie_in_the_memory_of_the_whole(parts):
+    class Parted(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            for whole in (x, y):
+                first, *_, last = PARTED[parts](whole)
+                first[first > 0.5] = 0
+                last.mul_(3)
+                whole += 1
+            return first, last, y
+
+    given = torch.randn(4, 4)
+    host = given.clone()
+    wanted = Parted()(host)
+    torch.testing.assert_close(poptorch.inferenceModel(Parted())(given), wanted)
+    torch.testing.assert_close(given, host)
+
+
+def test_unsafe_parts_that_are_changed_have_the_gradients_of_pytorch():
+    class Parted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            first, last = torch.unsafe_chunk(self.layer(x), 2, 1)
+            first.mul_(3)
+            return poptorch.identity_loss((first * last + first.square()).sum(), "none")
+
+    x, module = torch.randn(2, 4), Parted()
+    trained = copy.deepcopy(module)
+    module(x).backward()
+    model = poptorch.trainingModel(trained, optimizer=torch.optim.SGD(trained.parameters(), lr=1.0))
+    model(x)
+    model.copyWeightsToHost()
+    torch.testing.assert_close(trained.layer.weight, module.layer.weight - module.layer.weight.grad)
+
+
+REPEATING = {
+    "expand": lambda x: x.expand(3, 4).masked_fill_(x > 0, 2.0),
+    "broadcast_to": lambda x: torch.broadcast_to(x, (3, 4))[1].fill_(2.0),
+    "meshgrid": lambda x: torch.meshgrid(x, x, indexing="ij")[0].masked_fill_(x > 0, 2.0),
+    "as_strided": lambda x: x.as_strided((2, 2), (1, 1)).mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("operation", REPEATING)
+def test_a_view_that_shows_elements_more_than_once_is_not_changed_silently(operation):
+    class Repeating(nn.Module):
+        def forward(self, x):
+            REPEATING[operation](x)
+            return x * 3
+
+    with pytest.raises(PoplarError, match=f"a view by {operation}, which does not show each element once, .*x: "):
+        poptorch.inferenceModel(Repeating())(torch.randn(4))
+
+
+def test_a_view_that_repeats_elements_shows_what_has_changed():
+    class Shown(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            wide, same = y.expand(3, 4), y.expand(4)
+            same.add_(1)
+            return wide * 2
+
+    x = torch.randn(4)
+    torch.testing.assert_close(poptorch.inferenceModel(Shown())(x), Shown()(x))

@@ -13,7 +13,7 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from pypoplar.poptorch.capture.origins import origin_of
+from pypoplar.poptorch.capture.origins import operation_name, origin_of
 from pypoplar.poptorch.capture.problems import Problem, Whereabouts, at_node
 from pypoplar.poptorch.capture.side_effects import replaced
 from pypoplar.poptorch.capture.written_operands import Owners, written_operands
@@ -89,21 +89,38 @@ def _other_shapes(graph: fx.Graph) -> list[Problem]:
             if single and value.numel() and value.shape != result.shape:
                 what = f"out has the shape {tuple(value.shape)}, and the result {tuple(result.shape)}: give one of its shape"
                 problems.append(at_node(what, origin_of(node)))
-            if _leaves_elements_out(operand):
-                what = "a view by unfold, which does not show each element once, is changed in place: change slices of the tensor"
+            by = _not_once(operand)
+            if by:
+                what = f"a view by {by}, which does not show each element once, is changed in place: change slices of the tensor"
                 problems.append(at_node(what, origin_of(node)))
     return problems
 
 
-def _leaves_elements_out(view: Any) -> bool:
-    """Whether a view is by an unfold that shows some elements not once: PyTorch's graphs would have zeros in their places."""
+def _not_once(view: Any) -> str:
+    """The operation by which a view shows some elements not at all or more than once: PyTorch's graphs would have other numbers.
+
+    They have zeros where an unfold leaves elements out, and the sum of what is written where several places are one element.
+    """
     while isinstance(view, fx.Node) and view.op == "call_function" and view.args and isinstance(view.args[0], fx.Node):
         if view.target is torch.ops.aten.unfold.default:
             whole, dim, size, step = view.args
             extent = whole.meta["val"].shape[dim] if whole.meta["val"].dim() else 1
             if size != step or extent % step:
-                return True
+                return "unfold"
+        shown = view.meta.get("val")
+        if isinstance(shown, torch.Tensor) and _repeats_elements(shown):
+            return operation_name(view.args[0] if view.target is operator.getitem else view)
         view = view.args[0] if _is_view(view) else None
+    return ""
+
+
+def _repeats_elements(tensor: torch.Tensor) -> bool:
+    """Whether several places of a tensor may be one element."""
+    reach = 0
+    for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if extent > 1 and stride <= reach:
+            return True
+        reach += stride * (extent - 1)
     return False
 
 

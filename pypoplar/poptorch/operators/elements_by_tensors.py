@@ -10,6 +10,8 @@ import torch
 from torch.distributions import Distribution
 from torch.overrides import TorchFunctionMode
 
+from pypoplar.poptorch.operators.forms.parts import PARTS
+
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 _plain = torch.Tensor.__getitem__
@@ -72,7 +74,7 @@ class _ByNumbers(TorchFunctionMode):
         return FORMS.get(func, func)(*args, **(kwargs or {}))
 
 
-FORMS: dict[Any, Callable[..., torch.Tensor]] = {_plain: _chosen, torch.bincount: _counted, torch.Tensor.bincount: _counted}
+FORMS: dict[Any, Callable[..., Any]] = {_plain: _chosen, torch.bincount: _counted, torch.Tensor.bincount: _counted, **PARTS}
 
 
 @contextlib.contextmanager
