@@ -57,9 +57,24 @@ def test_scaled_sums_of_products_are_pytorchs():
     check(lambda c, a, b: torch.addr(c, a[0, 0], b[0, 0], beta=0.5, alpha=3), random(5), left, right)
 
 
-def test_products_of_integers_are_refused():
-    with pytest.raises(poptorch.UnsupportedOperation, match="float or half"):
-        check(lambda a, b: a @ b, torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2, dtype=torch.int64), gradients=False)
+WHOLE = [torch.int64, torch.int32, torch.int8, torch.uint8]
+
+
+@pytest.mark.parametrize("type", WHOLE)
+def test_products_of_integers_are_pytorchs(type):
+    left, right = (torch.arange(-5, count - 5).to(type) for count in (24, 60))
+    of_vectors = ((4,), (4,)), ((6, 4), (4,)), ((4,), (4, 3))
+    for shapes in (*of_vectors, ((6, 4), (4, 3)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (2, 4, 5))):
+        pair = [whole[: torch.Size(shape).numel()].reshape(shape) for whole, shape in zip((left, right), shapes, strict=True)]
+        check(torch.matmul, *pair, gradients=False)
+    if type in (torch.int64, torch.int32):  # of narrow ones no sum with a factor is there, which is told
+        check(lambda a, b: torch.addmm(b[0], a, b, beta=2, alpha=3), left.reshape(6, 4), right[:12].reshape(4, 3), gradients=False)
+    check(lambda a, b: a[:, :0] @ b[:0], left.reshape(6, 4), right[:12].reshape(4, 3), gradients=False)
+
+
+def test_products_of_truths_are_refused():
+    with pytest.raises((poptorch.UnsupportedOperation, RuntimeError), match=r"(?i)bool"):
+        check(lambda a: a @ a, torch.ones(2, 2, dtype=torch.bool), gradients=False)
 
 
 @pytest.mark.parametrize("type", TYPES)

@@ -8,20 +8,21 @@ import torch
 from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
+from pypoplar.poptorch.lowering.integers.integer_products import integer_product
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.shared_expressions import FLOATS
 from pypoplar.poptorch.lowering.tensor_views import broadcast
+from pypoplar.types import BOOL
 
 aten = torch.ops.aten
 TRANSPOSES = (aten.t.default, aten.transpose.int)
 VIEWS = (aten.view.default, aten._unsafe_view.default)
 
 
-def _check_real(ctx: EntryContext) -> None:
-    if ctx.type not in FLOATS:
-        raise UnsupportedOperation(
-            f"{ctx.operation}: products of matrices are of float or half, got {ctx.type!r}; cast them, or multiply and sum"
-        )
+def _of_integers(ctx: EntryContext) -> bool:
+    if ctx.type is BOOL:
+        raise UnsupportedOperation(f"{ctx.operation}: products of matrices are of numbers, got {ctx.type!r}; cast them")
+    return ctx.type not in FLOATS
 
 
 def _is_used_transposed(ctx: EntryContext) -> bool:
@@ -47,7 +48,8 @@ def _are_placed(*operands: Operand) -> bool:
 @lowers(aten.mm.default)
 def product(ctx: EntryContext, left: Operand, right: Operand) -> Tensor:
     """A product; of what is used transposed only the transpose, from the transposes: its blocks lie as they are used then."""
-    _check_real(ctx)
+    if _of_integers(ctx):
+        return integer_product(ctx, left.placed(), right.placed())
     graph, more = ctx.graph, (ctx.options, ctx.plans)
     if _is_used_transposed(ctx) and _are_placed(left, right):
         a, b = right.placed().transpose(), left.placed().transpose()
@@ -61,7 +63,8 @@ def product(ctx: EntryContext, left: Operand, right: Operand) -> Tensor:
 @lowers(aten.bmm.default)
 def batched_product(ctx: EntryContext, left: Operand, right: Operand) -> Tensor:
     """The products [n, m, k] by [n, k, l] of all batches, at once."""
-    _check_real(ctx)
+    if _of_integers(ctx):
+        return integer_product(ctx, left.placed(), right.placed())
     graph, more = ctx.graph, (ctx.options, ctx.plans)
     if _is_used_transposed(ctx) and _are_placed(left, right):
         a, b = (operand.placed().dimShuffle([0, 2, 1]) for operand in (right, left))
@@ -74,16 +77,18 @@ def batched_product(ctx: EntryContext, left: Operand, right: Operand) -> Tensor:
 
 @lowers(aten.mv.default)
 def product_with_vector(ctx: EntryContext, matrix: Operand, vector: Operand) -> Tensor:
-    _check_real(ctx)
     column = vector.placed().expand([1])
+    if _of_integers(ctx):
+        return integer_product(ctx, matrix.placed(), column).flatten()
     result = poplin.matMul(ctx.graph, matrix.placed(), column, ctx.program, ctx.name, ctx.options, ctx.plans)
     return result.flatten()
 
 
 @lowers(aten.dot.default, aten.vdot.default)
 def product_of_vectors(ctx: EntryContext, left: Operand, right: Operand) -> Tensor:
-    _check_real(ctx)
     operands = left.placed().expand([0]), right.placed().expand([1])
+    if _of_integers(ctx):
+        return integer_product(ctx, *operands).reshape([])
     return poplin.matMul(ctx.graph, *operands, ctx.program, ctx.name, ctx.options, ctx.plans).reshape([])
 
 

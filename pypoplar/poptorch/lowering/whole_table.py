@@ -8,9 +8,11 @@ import pypoplar.poptorch.lowering.element_losses
 import pypoplar.poptorch.lowering.element_wise.arithmetic_elements
 import pypoplar.poptorch.lowering.element_wise.function_elements
 import pypoplar.poptorch.lowering.element_wise.gamma_elements
+import pypoplar.poptorch.lowering.element_wise.number_parts
 import pypoplar.poptorch.lowering.element_wise.relation_elements
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.embeddings
+import pypoplar.poptorch.lowering.integers.common_factors
 import pypoplar.poptorch.lowering.losses
 import pypoplar.poptorch.lowering.nonlinearities
 import pypoplar.poptorch.lowering.normalization

@@ -46,4 +46,6 @@ def replaces(*operations: Any) -> Callable[[Form], Form]:
 @replaces(torch.ops.aten.copy.default)
 def copied(into: Any, source: Any, non_blocking: bool = False) -> Any:
     """What is copied, in the type and the shape of what it is copied into; PyTorch has no gradient of the copy itself."""
+    if not isinstance(source, torch.Tensor):
+        return torch.full_like(into, source)
     return source.to(into.dtype).expand(into.shape).clone()

@@ -128,6 +128,7 @@ def add_quotient(a: Any, b: Any, c: Any, *, value: float = 1) -> Any:
 @element(aten.lerp.Tensor, aten.lerp.Scalar, wide=True)
 def mixture(a: Any, b: Any, weight: Any) -> Any:
     """From `a` to `b`. It begins at the nearer end, so that each end is met exactly."""
+    weight = float(weight) if isinstance(weight, int) else weight
     return Select(a + weight * (b - a), b - (b - a) * (1.0 - weight), Abs(weight) < 0.5)
 
 

@@ -120,3 +120,10 @@ def cross_product_somewhere(first: Any, second: Any, dim: int | None = None) -> 
     """The same along a dimension that may be left out: then the first one of three elements."""
     size = torch.broadcast_shapes(first.shape, second.shape)
     return cross_product(first, second, dim=size.index(3) if dim is None else dim)
+
+
+@replaces(aten.lcm.default)
+def common_multiple(first: Any, second: Any) -> Any:
+    """The least common multiple of integers; that of 0 is 0."""
+    factor = torch.gcd(first, second)
+    return (first // torch.where(factor == 0, 1, factor) * second).abs()
