@@ -67,7 +67,7 @@ FLOORS = (
     "popops",
     "poprand poplin gcl",
     "popnn",
-    "poptorch.asserted_errors poptorch.enums poptorch.user_log",
+    "poptorch.asserted_errors poptorch.enums poptorch.explicit_backward poptorch.user_log",
     "poptorch.options",
     "poptorch.optim poptorch.data",
     "poptorch.operators",

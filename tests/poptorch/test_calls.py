@@ -411,3 +411,27 @@ def test_constants_that_are_returned_have_their_types():
 
     _, *given = poptorch.inferenceModel(Constants())(torch.ones(2))
     assert [one.dtype for one in given] == [*types, torch.bool]
+
+
+def test_backward_of_what_a_model_gave_says_that_it_has_been_done(tmp_path):
+    class Losing(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+
+        def forward(self, x):
+            out = self.layer(x)
+            return {"out": out, "loss": poptorch.identity_loss(out, "mean")}
+
+    module = Losing()
+    trained = poptorch.trainingModel(module, optimizer=torch.optim.SGD(module.parameters(), lr=0.1))
+    results = trained(torch.ones(2, 3))
+    for one in results.values():
+        with pytest.raises(poptorch.Error, match=r"^backward\(\) cannot be called explicitly on outputs of a PopTorch model\."):
+            one.backward()
+    torch.save(results, tmp_path / "results")
+    torch.testing.assert_close(torch.load(tmp_path / "results"), results)
+    module(torch.ones(2, 3))["loss"].backward()  # on the host
+    assert module.layer.weight.grad is not None
+    results["loss"].requires_grad_().backward()
+    assert results["loss"].grad == 1

@@ -26,6 +26,7 @@ from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.module_state import ModuleState, changed_values, tensors_of
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
+from pypoplar.poptorch.explicit_backward import refuse_backward
 from pypoplar.poptorch.options import Options, ShardedExecution
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
@@ -142,6 +143,7 @@ class PoplarExecutor:
             if built.states is not None or built.joint.buffers:
                 self._read(built, tensors_of(self._module))
             results = unflatten(built.joint.structure, outputs)
+            refuse_backward(results)
             if built.states is not None:
                 built.states.stepped()
             built.compiled.change(leaves)
