@@ -13,6 +13,10 @@ class AssertedOption(InvalidOption, AssertionError):
     """A value that an option cannot have."""
 
 
+class BlockedOption(InvalidOption, RuntimeError):
+    """An option that something else has set, which scripts of instances find out when they run."""
+
+
 class AssertedType(PoplarTypeError, AssertionError):
     """What is of another type than an option takes."""
 

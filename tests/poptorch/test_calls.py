@@ -107,13 +107,13 @@ def test_other_arguments_are_told_by_name():
     a, b, c = vectors()
     inference = poptorch.inferenceModel(Difference())
     inference(a, b, scale=2)
-    with pytest.raises(TensorShapeError, match=r"b: expected torch.Size\(\[3\]\) but got torch.Size\(\[4\]\)\. Make"):
+    with pytest.raises(TensorShapeError, match=r"Shape mismatch for b: expected torch.Size\(\[3\]\) but got torch.Size\(\[4\]\)\."):
         inference(a, torch.ones(4), scale=2)
-    with pytest.raises(TensorShapeError, match=r"b: of torch.Size\(\[3\]\), torch.float32 was given and now torch.float16\."):
+    with pytest.raises(TensorShapeError, match=r"Data type mismatch for b: expected torch.float32 but got torch.float16\. Make"):
         inference(a, b.half(), scale=2)
-    with pytest.raises(TensorShapeError, match=r"scale: expected 2 but got 3\."):
+    with pytest.raises(TensorShapeError, match=r"Value mismatch for scale: expected 2 but got 3\."):
         inference(a, b, scale=3)
-    with pytest.raises(TensorShapeError, match=r"scale: expected 2 but got a tensor of torch.Size\(\[3\]\)\."):
+    with pytest.raises(TensorShapeError, match=r"Type mismatch for scale: expected int 2 but got torch.Tensor of .*3"):
         inference(a, b, scale=c)
     with pytest.raises(PoplarTypeError, match="array of NumPy"):
         inference(a, b.numpy(), scale=2)

@@ -410,6 +410,8 @@ def test_slices_that_cannot_be_are_refused():
         poptorch.dynamic_slice(x, 1, torch.tensor(2.0), 3, 1)
     with pytest.raises(TensorShapeError, match=r"src has shape \[3, 2\]"):
         poptorch.dynamic_update(x, x, 1, start, 2)
+    with pytest.raises(TensorShapeError, match=r"input and src tensors must have same dimensionality\. \(2\) vs \(1\)"):
+        poptorch.dynamic_update(x, x[0], 0, start, 1)
 
 
 def test_functions_of_the_host_run_in_the_middle_of_a_model():

@@ -646,3 +646,20 @@ def test_a_log_level_that_is_none():
     level = user_log.logger.level
     poptorch.setLogLevel(3)
     assert user_log.logger.level == level
+
+
+def test_what_poprun_decides_is_refused_as_a_runtime_error():
+    from pypoplar.popdist import poptorch as instances
+
+    options = instances.Options(ipus_per_replica=2)
+    refused = {
+        "useIpuId": lambda: options.useIpuId(1),
+        "replicationFactor": lambda: options.replicationFactor(1),
+        "Distributed.disable": options.Distributed.disable,
+        "Distributed.setEnvVarNames": lambda: options.Distributed.setEnvVarNames("A", "B"),
+        "Distributed.configureProcessId": lambda: options.Distributed.configureProcessId(1),
+    }
+    for name, call in refused.items():
+        with pytest.raises(RuntimeError, match=f"Cannot call `{name}` with popdist.poptorch.Options") as caught:
+            call()
+        assert isinstance(caught.value, InvalidOption)

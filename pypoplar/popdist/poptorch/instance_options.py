@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pypoplar.errors import InvalidOption
 from pypoplar.popdist.getters import checkNumIpusPerReplica, getInstanceIndex, getNumInstances, getNumLocalReplicas
+from pypoplar.poptorch.asserted_errors import BlockedOption
 from pypoplar.poptorch.options import Options as PoptorchOptions
 from pypoplar.poptorch.options.distributed_options import DistributedOptions
 from pypoplar.tracebacks import public
@@ -24,7 +24,7 @@ class _Distributed(DistributedOptions):
         """Refused."""
         refuse("Distributed.setEnvVarNames")
 
-    def configureProcessId(self, process_id: int, num_processes: int) -> NoReturn:
+    def configureProcessId(self, process_id: int, num_processes: int | None = None) -> NoReturn:
         """Refused."""
         refuse("Distributed.configureProcessId")
 
@@ -40,7 +40,7 @@ class Options(PoptorchOptions):
 
     Raises
     ------
-    InvalidOption
+    InvalidOption, RuntimeError
         If `poprun` was told another number, and from `useIpuId`, `replicationFactor`, `Distributed.disable`,
         `Distributed.setEnvVarNames` and `Distributed.configureProcessId`, for the environment decides that.
     """
@@ -64,4 +64,4 @@ class Options(PoptorchOptions):
 
 def refuse(name: str) -> NoReturn:
     """The error of a call that the environment decides."""
-    raise InvalidOption(f"Cannot call `{name}` with popdist.poptorch.Options")
+    raise BlockedOption(f"Cannot call `{name}` with popdist.poptorch.Options")

@@ -48,7 +48,7 @@ class CallArguments:
         same = structure == wanted and all(_alike(one, other) for one, other in zip(leaves, compiled, strict=True))
         if not same:
             pairs = zip(names, leaves, compiled, strict=False)
-            wrong = [f"{name}: {_difference(like, one)}" for name, one, like in pairs if not _alike(one, like)]
+            wrong = [told for name, one, like in pairs for told in _differences(name, like, one)]
             told = [*_missing_and_others(self.like, given), *(wrong if len(leaves) == len(compiled) else [])]
             told = told or [f"{len(compiled)} arguments were given, and now {len(leaves)}."]
             raise TensorShapeError(
@@ -135,13 +135,16 @@ def _called(path: tuple[Any, ...]) -> str:
     return str(last.key) if isinstance(last, pytree.MappingKey) else pytree.keystr(path)
 
 
-def _difference(like: Any, one: Any) -> str:
-    """What one argument was compiled for, and what it is now."""
+def _differences(name: str, like: Any, one: Any) -> list[str]:
+    """What one argument was compiled for, and what it is now, in PopTorch's words."""
     if not isinstance(like, torch.Tensor) or not isinstance(one, torch.Tensor):
-        return f"expected {_told(like)} but got {_told(one)}."
-    shapes = f"expected {like.shape} but got {one.shape}" if like.shape != one.shape else f"of {like.shape}"
-    return f"{shapes}, {like.dtype} was given and now {one.dtype}." if like.dtype is not one.dtype else f"{shapes}."
+        if _alike(one, like):
+            return []
+        what, pair = ("Value", (like, one)) if type(like) is type(one) else ("Type", (_told(like), _told(one)))
+        return [f"{what} mismatch for {name}: expected {pair[0]} but got {pair[1]}."]
+    pairs = ("Data type", like.dtype, one.dtype), ("Shape", like.shape, one.shape)
+    return [f"{what} mismatch for {name}: expected {was} but got {now}." for what, was, now in pairs if was != now]
 
 
 def _told(leaf: Any) -> str:
-    return f"a tensor of {leaf.shape}" if isinstance(leaf, torch.Tensor) else repr(leaf)
+    return f"torch.Tensor of {leaf.shape}" if isinstance(leaf, torch.Tensor) else f"{type(leaf).__name__} {leaf!r}"

@@ -174,6 +174,10 @@ def dynamic_update(input: torch.Tensor, src: torch.Tensor, dim: int, start: torc
         raise PoplarTypeError(
             f"poptorch.{call}: input and src tensor must have same dtype. ({_on_device(input.dtype)} vs {_on_device(src.dtype)})"
         )
+    if src.dim() != input.dim():
+        raise TensorShapeError(
+            f"poptorch.{call}: input and src tensors must have same dimensionality. ({input.dim()}) vs ({src.dim()})"
+        )
     wanted = [*input.shape[:dim], size, *input.shape[dim + 1 :]]
     if list(src.shape) != wanted:
         raise TensorShapeError(f"poptorch.{call}: src has shape {wanted}, got {list(src.shape)}")
