@@ -4,6 +4,7 @@ It puts `pypoplar.poptorch` in the place of `poptorch`, gives the private names 
 out what needs hardware or the tracer of before PopTorch 3.0. The machine has 4 tiles, or as many as ``SUITE_TILES`` says.
 """
 
+import enum
 import os
 import sys
 import types
@@ -21,6 +22,7 @@ building.TILES = int(os.environ.get("SUITE_TILES", "4"))
 core = types.ModuleType("poptorch.poptorch_core")
 core.Error = poptorch.Error
 core.isCompilingWithDispatcher = lambda: False
+core.TestErrorType = enum.Enum("TestErrorType", [])  # errors that only PopTorch's backend throws
 sys.modules[core.__name__] = vars(sys.modules["pypoplar.poptorch"])["poptorch_core"] = core
 poptorch._impl = types.SimpleNamespace(isDispatchTracing=lambda: False)
 

@@ -296,3 +296,24 @@ def test_a_view_that_repeats_elements_shows_what_has_changed():
 
     x = torch.randn(4)
     torch.testing.assert_close(poptorch.inferenceModel(Shown())(x), Shown()(x))
+
+
+def changed_part(x):
+    torch.ops.aten.unsafe_split(x, 2)[1].add_(1)
+
+
+def changed_whole(x):
+    first, _ = torch.ops.aten.unsafe_split_with_sizes(x, [1, 3])
+    x.mul_(2)
+    return first
+
+
+@pytest.mark.parametrize("change", [changed_part, changed_whole])
+def test_unsafe_parts_of_the_operation_itself_are_not_changed_silently(change):
+    class Changed(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return change(y), y
+
+    with pytest.raises(PoplarError, match=r"parts by torch\.ops\.aten\.unsafe_split(_with_sizes)?, or their whole, are changed"):
+        poptorch.inferenceModel(Changed())(torch.randn(4))

@@ -24,6 +24,7 @@ KINDS = {
 }
 
 
+UNSAFE = (torch.ops.aten.unsafe_split.Tensor, torch.ops.aten.unsafe_split_with_sizes.default)
 NEW = {
     **{f"{name}_": name for name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "as_strided")},
     **dict.fromkeys(("resize_", "resize_as_"), "reshape"),
@@ -131,11 +132,26 @@ def _is_view(node: fx.Node) -> bool:
     return known or target is operator.getitem
 
 
+def _changed_parts(graph: fx.Graph, owners: Owners) -> list[Problem]:
+    """Changes of parts that a graph holds for copies, or of their whole; `torch.unsafe_split` itself has another form."""
+    problems = []
+    apart: dict[fx.Node | None, str] = {}
+    for node in graph.nodes:
+        for owner in map(owners.of, written_operands(node)):
+            if owner in apart:
+                name = apart[owner]
+                what = f"parts by torch.ops.aten.{name}, or their whole, are changed in place: take torch.{name}"
+                problems.append(at_node(what, origin_of(node)))
+        if node.target in UNSAFE:
+            apart.update((owners.of(one), operation_name(node)) for one in (node.args[0], *node.users))
+    return problems
+
+
 def changed_inputs(exported: ExportedProgram) -> list[Problem]:
     """The operations of an exported program, before its decompositions, that change what they may not."""
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs}
     owners = Owners(exported.graph)
-    problems = _other_shapes(exported.graph)
+    problems = [*_other_shapes(exported.graph), *_changed_parts(exported.graph, owners)]
     for node in exported.graph.nodes:
         for operand in written_operands(node):
             owner = owners.of(operand)
