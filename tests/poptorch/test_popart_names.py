@@ -185,14 +185,58 @@ def test_what_setoptimizer_gives_comes_before_what_the_same_optimizer_has_loaded
     assert optimizer.state_dict()["ipu_param"]["learningRate___specific___lin.bias"] == 0.25
 
 
-def test_several_values_in_one_group_are_refused():
-    _, optimizer, training = made("Adam")
+def in_two_groups(kind):
+    """The same model and numbers, with a group for each parameter."""
+    model = Line()
+    groups = [{"params": [one], "lr": LR, "weight_decay": DECAY} for one in (model.lin.weight, model.lin.bias)]
+    optimizer = getattr(poptorch.optim, kind)(groups, lr=LR, loss_scaling=SCALING)
+    return model, optimizer, poptorch.trainingModel(model, optimizer=optimizer)
+
+
+OWN = {"learningRate___specific___lin.bias": 0.3, "learningRate___specific___lin.weight": 0.02}
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_parameters_of_one_group_that_are_given_numbers_of_their_own_step_by_them(kind, caplog):
+    model, optimizer, training = made(kind)
+    wanted, other, theirs = in_two_groups(kind)
+    for one, of_it in ((optimizer, training), (other, theirs)):
+        of_it(X)
+        state = copy.deepcopy(one.state_dict())
+        state["ipu_param"] |= {name: torch.tensor(number) for name, number in OWN.items()}
+        if kind != "RMSprop":  # it counts none
+            state["ipu_state"]["Step___lin.bias"] = torch.tensor(7.0)
+        one.load_state_dict(state)
+        assert one.state_dict()["ipu_param"]["learningRate___specific___lin.bias"] == torch.tensor(0.3)
+        for _ in range(2):
+            of_it(X)
+    assert [one for one in caplog.messages if "the optimiser's state has other numbers for each parameter of a group" in one]
+    torch.testing.assert_close(model.state_dict(), wanted.state_dict())
+    for part in ("ipu_state", "ipu_param"):
+        torch.testing.assert_close(optimizer.state_dict()[part], other.state_dict()[part])
+
+
+def test_velocities_stay_where_groups_are_parted_and_setoptimizer_makes_them_one_again():
+    model, optimizer, training = made("SGD", momentum=0.9)
+    wanted, other, theirs = made("SGD", momentum=0.9)
     training(X)
+    theirs(X)
     state = copy.deepcopy(optimizer.state_dict())
-    state["ipu_param"]["learningRate___specific___lin.bias"] = torch.tensor(0.3)
+    del state["ipu_state"]["Accl1___lin.weight"]
+    state["ipu_param"]["scaledLearningRate2___specific___lin.bias"] = torch.tensor(0.0)
     optimizer.load_state_dict(state)
-    with pytest.raises(InvalidOption, match=r"the parameters of group 0 have 2 values of learningRate; .* make a group for each"):
-        training(X)
+    bias = model.lin.bias.detach().clone()
+    training(X)
+    theirs(X)
+    assert torch.equal(model.lin.bias, bias)
+    torch.testing.assert_close(model.lin.weight, wanted.lin.weight)
+    wanted.lin.bias.data.copy_(bias)
+    for one, of_it in ((optimizer, training), (other, theirs)):
+        one.param_groups[0]["lr"] = 0.01
+        of_it.setOptimizer(one)
+        of_it(X)
+    torch.testing.assert_close(model.lin.weight, wanted.lin.weight)
+    assert not torch.equal(model.lin.bias, bias)
 
 
 def test_constants_of_the_program_are_not_loaded():
@@ -257,3 +301,14 @@ def test_a_state_may_lack_what_no_step_has_been_made_with(kind, caplog):
     _, other, theirs = made(kind)
     theirs(X)
     torch.testing.assert_close(optimizer.state_dict()["ipu_state"], other.state_dict()["ipu_state"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_for_no_device_has_no_states(kind):
+    options = poptorch.Options().useOfflineIpuTarget()
+    model = Line()
+    optimizer = getattr(poptorch.optim, kind)(model.parameters(), lr=LR)
+    poptorch.trainingModel(model, options, optimizer).compile(X)
+    state = optimizer.state_dict()
+    assert state["ipu_state"] is None
+    assert state["ipu_param"] is None

@@ -27,6 +27,7 @@ from pypoplar.poptorch.executor.module_state import ModuleState, changed_values,
 from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
 from pypoplar.poptorch.explicit_backward import refuse_backward
+from pypoplar.poptorch.optim import Optimizer
 from pypoplar.poptorch.options import Options, ShardedExecution
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
@@ -123,6 +124,7 @@ class PoplarExecutor:
             self._let_go()
         if self._built is None:
             self.compile(*args, **kwargs)
+        self._part_groups(args, kwargs)
         built = self._compiled("a call")
         assert self._given is not None
         assert self._state is not None
@@ -251,6 +253,19 @@ class PoplarExecutor:
             self._built.states.detach()
         self._built, self._given, self._attached = None, None, False
 
+    def _part_groups(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compile anew with a group for each parameter, if those of one group have been given numbers of their own."""
+        optimizer, states = self._optimizer, None if self._built is None else self._built.states
+        whole = None if states is None or not isinstance(optimizer, Optimizer) else states.in_parts(optimizer)
+        if whole is None:
+            return
+        assert isinstance(optimizer, Optimizer)
+        logger.warning("the model is compiled anew: the optimiser's state has other numbers for each parameter of a group")
+        optimizer._state_dict, optimizer.ipu_state_is_dirty = whole, True  # by which the groups are parted
+        self._let_go()
+        self.compile(*args, **kwargs)
+        optimizer._state_dict, optimizer.ipu_state_is_dirty = whole, True
+
     def isCompiled(self) -> bool:
         """Whether the model has an executable, from its first call, `compile` or `loadExecutable` on."""
         return self._built is not None
@@ -286,7 +301,8 @@ class PoplarExecutor:
             for handle, number in self._built.states.update.numbers(optimizer).items():
                 self._built.compiled.write_number(handle, number)
             self._built.states.leave_numbers(optimizer)
-            self._built.states.attach(optimizer)
+            if self._settings.runs:  # else there is no device that has states
+                self._built.states.attach(optimizer)
         self._optimizer = optimizer
 
     # weights

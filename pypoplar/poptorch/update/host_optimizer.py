@@ -12,16 +12,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from pypoplar.errors import FileLoadError, InvalidOption
 from pypoplar.executable.host_plans import HostTensor
+from pypoplar.poptorch.optim import Optimizer
 from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.poptorch.update.automatic_loss_scaling import FACTOR, LossScalingRule
 from pypoplar.poptorch.update.derived_numbers import DerivedNumber
 from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
-from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
-from pypoplar.poptorch.update.popart_names import groups_from_names, numbers_by_name
+from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_apart, groups_of
+from pypoplar.poptorch.update.popart_names import are_several, groups_from_names, numbers_by_name
 from pypoplar.poptorch.user_log import say_once
 from pypoplar.types import FLOAT, HALF, ElementType
 
@@ -67,6 +68,7 @@ class HostOptimizer:
     counts: list[StepCount] = field(factory=list)
     largest_scaling: float = math.inf  # of a loss
     automatic: LossScalingRule | None = None  # by which the loss scaling follows the gradients
+    sources: list[int] = field(factory=list)  # which group of the optimiser each group is, or is a part of
 
     @classmethod
     def read(
@@ -81,16 +83,26 @@ class HostOptimizer:
         check_parameters(optimizer, parameters)
         if TYPES[compiled[0].fixed["accum_type"]] is not FLOAT and reduction is GradientReduction.MEAN:
             reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
-        groups, written = groups_of(optimizer, parameters), [dict[str, DerivedNumber]() for _ in compiled]
-        return cls(compiled[0].kind, compiled, groups, dict(parameters), reduction, compiled, written, automatic=automatic)
+        groups, sources = groups_of(optimizer, parameters), list(range(len(compiled)))
+        if _asks_for_parts(optimizer, compiled, _trained(groups, parameters)):
+            groups, sources = groups_apart(groups, parameters)
+            compiled = _parts(compiled, sources)
+        written = [dict[str, DerivedNumber]() for _ in compiled]
+        host = cls(compiled[0].kind, compiled, groups, dict(parameters), reduction, compiled, written, automatic=automatic)
+        host.sources = sources
+        return host
+
+    def are_parts(self, state: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether parameters of one group have numbers of their own in a state by PopART's names."""
+        return are_several(state, self.compiled, _trained(self.groups, self.parameters))
 
     def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
         """Tell, once, that numbers changed that the device was not given."""
-        groups = read_groups(optimizer)
+        groups = self._read(optimizer)
         pairs = list(zip(groups, self.given, strict=False))
         names = {name for now, then in pairs for name in now.numbers if now.numbers[name] != then.numbers.get(name)}
         names |= {name for now, then in pairs for name in now.fixed if now.fixed[name] != then.fixed.get(name)}
-        if names or len(groups) != len(self.given) or groups_of(optimizer, self.parameters) != self.groups:
+        if names or not self._has_these_groups(optimizer):
             told = ", ".join(sorted(names)) or "param_groups"
             say_once(
                 f"{type(optimizer).__name__}: {told} changed on the host; the device keeps what it has until the model's "
@@ -111,22 +123,32 @@ class HostOptimizer:
                 f"setOptimizer: the model was compiled for {self.kind}, got {groups[0].kind}; make a new training model"
             )
         check_parameters(optimizer, self.parameters)
-        if groups_of(optimizer, self.parameters) != self.groups or len(groups) != len(self.compiled):
+        if not self._has_these_groups(optimizer):
             raise InvalidOption(
-                f"setOptimizer: the model was compiled for {len(self.compiled)} groups of parameters, and the optimiser has others "
-                f"({len(groups)}); make a new training model"
+                f"setOptimizer: the model was compiled for {len(set(self.sources))} groups of parameters, and the optimiser has "
+                f"others ({len(groups)}); make a new training model"
             )
-        return self._numbers_of(groups)
+        return self._numbers_of(self._read(optimizer))
 
     def numbers_from_names(self, optimizer: torch.optim.Optimizer, named: Mapping[str, Any]) -> dict[str, float]:
         """What the host writes, by handle, for numbers that a `state_dict` has by PopART's names."""
-        trained = {name: self.groups[name] for name in self.groups if self.parameters[name].requires_grad}
-        return self._numbers_of(groups_from_names(named, self.given, read_groups(optimizer), trained))
+        trained = _trained(self.groups, self.parameters)
+        return self._numbers_of(groups_from_names(named, self.given, self._read(optimizer), trained))
 
     def named_numbers(self) -> dict[str, torch.Tensor]:
         """The numbers that the device has, by PopART's names."""
-        trained = {name: self.groups[name] for name in self.groups if self.parameters[name].requires_grad}
-        return numbers_by_name(self.given, trained)
+        return numbers_by_name(self.given, _trained(self.groups, self.parameters))
+
+    def _read(self, optimizer: torch.optim.Optimizer) -> list[GroupSettings]:
+        """The settings that an optimiser has now for each of these groups that it has."""
+        groups = read_groups(optimizer)
+        return _parts(groups, [source for source in self.sources if source < len(groups)])
+
+    def _has_these_groups(self, optimizer: torch.optim.Optimizer) -> bool:
+        groups = {name: self.sources[group] for name, group in self.groups.items()}
+        whole = len(set(self.sources)) == len(self.sources)
+        same = not whole or len(optimizer.param_groups) == len(self.sources)
+        return same and groups_of(optimizer, self.parameters) == groups
 
     def _numbers_of(self, groups: list[GroupSettings]) -> dict[str, float]:
         scaling = groups[0].numbers["loss_scaling"]
@@ -193,6 +215,20 @@ class HostOptimizer:
         if unknown:
             raise ValueError(f"it trains no {unknown[0]!r}")
         return tuple(names)
+
+
+def _trained(groups: Mapping[str, int], parameters: Mapping[str, torch.Tensor]) -> dict[str, int]:
+    return {name: group for name, group in groups.items() if parameters[name].requires_grad}
+
+
+def _asks_for_parts(optimizer: torch.optim.Optimizer, groups: list[GroupSettings], trained: Mapping[str, int]) -> bool:
+    loaded = isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty and optimizer.has_state()
+    return loaded and are_several(optimizer._state_dict, groups, trained)
+
+
+def _parts(groups: list[GroupSettings], sources: list[int]) -> list[GroupSettings]:
+    """The settings of groups that are parts of others."""
+    return [evolve(groups[source], group=number) for number, source in enumerate(sources)]
 
 
 def _number(told: list[Any], group: GroupSettings) -> DerivedNumber:

@@ -123,6 +123,21 @@ class HostState:
             optimizer._state_dict = {"ipu_state": states, "ipu_param": {}}
         self._numbers = None
 
+    def in_parts(self, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, Any]] | None:
+        """The whole state by name, if it has been given to the object, and parameters of one group have numbers of their own."""
+        given_by_name = isinstance(optimizer, Optimizer) and (optimizer.ipu_state_is_dirty or self._numbers is not None)
+        if optimizer is not self.optimizer or not given_by_name:
+            return None
+        self.look()
+        given = self._given()
+        named = {self._named_by_popart(state, name): part for state in self.update.states for name, part in _parts(state, given)}
+        counted = [name for count in self.update.counts for name in count.parameters]
+        named |= {f"{STEPS}{name}": torch.tensor(self._steps_of((name,), given)) for name in counted}
+        if self.update.automatic is not None:
+            named[FACTOR] = torch.as_tensor(given.get((VALUE, FACTOR), 1.0))
+        whole = {"ipu_state": named, "ipu_param": {**self.update.named_numbers(), **(self._numbers or {})}}
+        return whole if self.update.are_parts(whole) else None
+
     # to the host
 
     def look(self) -> None:

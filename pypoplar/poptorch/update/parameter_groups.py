@@ -15,6 +15,16 @@ def groups_of(optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.T
     return {name: number[id(tensor)] for name, tensor in parameters.items() if id(tensor) in number}
 
 
+def groups_apart(groups: Mapping[str, int], parameters: Mapping[str, torch.Tensor]) -> tuple[dict[str, int], list[int]]:
+    """A group for each tensor, by all of its names, and which group of before each of them is a part of."""
+    numbers: dict[int, int] = {}
+    sources: list[int] = []
+    for name, group in groups.items():
+        if numbers.setdefault(id(parameters[name]), len(numbers)) == len(sources):
+            sources.append(group)
+    return {name: numbers[id(parameters[name])] for name in groups}, sources
+
+
 def check_parameters(optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor]) -> None:
     """`InvalidOption` for an optimiser of tensors that are no parameters of the module, or of one twice."""
     kind = type(optimizer).__name__

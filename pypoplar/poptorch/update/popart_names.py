@@ -144,6 +144,19 @@ def groups_from_names(
     return groups
 
 
+def are_several(loaded: Mapping[str, Mapping[str, Any]], groups: list[GroupSettings], parameters: Mapping[str, int]) -> bool:
+    """Whether parameters of one group have numbers or steps of their own in a state by PopART's names."""
+    states, numbers = loaded["ipu_state"], loaded["ipu_param"]
+    for number, settings in enumerate(groups):
+        own = [parameter for parameter, group in parameters.items() if group == number]
+        named = [[f"{one.name}{SPECIFIC}{parameter}" for parameter in own] for one in _numbers_of(settings)]
+        values = [{float(numbers[name]) for name in names if name in numbers} for names in named]
+        values.append({float(states[f"{STEP}{parameter}"]) for parameter in own if f"{STEP}{parameter}" in states})
+        if any(len(of_one) > 1 for of_one in values):
+            return True
+    return False
+
+
 def _numbers_of(settings: GroupSettings) -> tuple[PopartNumber, ...]:
     if settings.kind != "SGD":
         return NUMBERS.get(settings.kind, ())
