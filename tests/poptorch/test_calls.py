@@ -435,3 +435,15 @@ def test_backward_of_what_a_model_gave_says_that_it_has_been_done(tmp_path):
     assert module.layer.weight.grad is not None
     results["loss"].requires_grad_().backward()
     assert results["loss"].grad == 1
+
+
+def test_another_number_of_arguments_by_position_is_told():
+    class Adding(torch.nn.Module):
+        def forward(self, *parts):
+            return sum(parts)
+
+    model = poptorch.inferenceModel(Adding())
+    one = torch.ones(2)
+    model(one, one, one)
+    with pytest.raises(TensorShapeError, match="Number of positional arguments mismatch: expected 3 arguments but got 2"):
+        model(one, one)

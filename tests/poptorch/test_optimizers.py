@@ -272,3 +272,28 @@ class TestKinds:
 def test_they_are_where_poptorch_has_them():
     assert poptorch.optim.SGD is SGD
     assert issubclass(poptorch.optim.LAMB, torch.optim.Optimizer)
+
+
+@pytest.mark.parametrize("base", [torch.optim.SGD, torch.optim.AdamW, poptorch.optim.SGD, poptorch.optim.LAMB])
+def test_a_class_of_the_users_own_is_told_to_have_the_steps_of_its_base(base, caplog):
+    class Own(base):
+        pass
+
+    for cls, told in ((base, 0), (Own, 1)):
+        caplog.clear()
+        module = torch.nn.Linear(2, 1)
+        model = poptorch.trainingModel(Summed(module), optimizer=cls(module.parameters(), lr=0.1))
+        model(torch.ones(1, 2))
+        words = "Own is a class of your own. Poptorch does not run Python optimizer code directly; the device makes steps of"
+        assert len([one for one in caplog.messages if words in one]) == told
+
+
+class Summed(torch.nn.Module):
+    """A layer whose sum is the loss."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return poptorch.identity_loss(self.layer(x), "sum")

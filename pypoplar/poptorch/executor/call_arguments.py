@@ -49,7 +49,8 @@ class CallArguments:
         if not same:
             pairs = zip(names, leaves, compiled, strict=False)
             wrong = [told for name, one, like in pairs for told in _differences(name, like, one)]
-            told = [*_missing_and_others(self.like, given), *(wrong if len(leaves) == len(compiled) else [])]
+            told = [*_other_count(self.like, given), *_missing_and_others(self.like, given)]
+            told += wrong if len(leaves) == len(compiled) else []
             told = told or [f"{len(compiled)} arguments were given, and now {len(leaves)}."]
             raise TensorShapeError(
                 f"the model was compiled for other arguments. {' '.join(told)} Make a new model for these, or destroy() it first"
@@ -116,6 +117,11 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return one.shape == other.shape and one.dtype is other.dtype
     return type(one) is type(other) and bool(one == other)
+
+
+def _other_count(like: Arguments, given: Arguments) -> list[str]:
+    before, now = len(like[0]), len(given[0])
+    return [f"Number of positional arguments mismatch: expected {before} arguments but got {now}."] if before != now else []
 
 
 def _missing_and_others(like: Arguments, given: Arguments) -> list[str]:

@@ -28,6 +28,7 @@ from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
 from pypoplar.poptorch.explicit_backward import refuse_backward
 from pypoplar.poptorch.optim import Optimizer
+from pypoplar.poptorch.optim.optimizer_kinds import tell_of_subclass
 from pypoplar.poptorch.options import Options, ShardedExecution
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
@@ -296,6 +297,7 @@ class PoplarExecutor:
             raise InvalidOption("setOptimizer: an inference model has no optimizer")
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
+        tell_of_subclass(optimizer)
         if self._built is not None and self._built.states is not None:
             self._settle()
             for handle, number in self._built.states.update.numbers(optimizer).items():

@@ -9,6 +9,7 @@ import torch
 from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.poptorch.optim.ipu_optimizer import Optimizer
 from pypoplar.poptorch.optim.lamb import LAMB
+from pypoplar.poptorch.user_log import logger
 
 KINDS: dict[str, type[torch.optim.Optimizer]] = {
     "SGD": torch.optim.SGD,
@@ -69,6 +70,17 @@ def optimizer_kind(optimizer: object) -> str:
     if len(decoupled) > 1:
         raise MissingFeature(f"{name}: decoupled_weight_decay is True in all parameter groups or in none")
     return "AdamW" if True in decoupled else "Adam"
+
+
+def tell_of_subclass(optimizer: torch.optim.Optimizer) -> None:
+    """Warn of a class of the user's own, of which the device has nothing but the numbers."""
+    cls = type(optimizer)
+    if not cls.__module__.startswith(("torch.", "pypoplar.")):
+        logger.warning(
+            "%s is a class of your own. Poptorch does not run Python optimizer code directly; the device makes steps of %s",
+            cls.__name__,
+            optimizer_kind(optimizer),
+        )
 
 
 def _step(cls: Any) -> object:
