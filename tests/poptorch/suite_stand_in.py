@@ -5,6 +5,7 @@ out what needs hardware or the tracer of before PopTorch 3.0. The machine has 4 
 """
 
 import enum
+import logging
 import os
 import sys
 import types
@@ -25,6 +26,16 @@ core.isCompilingWithDispatcher = lambda: False
 core.TestErrorType = enum.Enum("TestErrorType", [])  # errors that only PopTorch's backend throws
 sys.modules[core.__name__] = vars(sys.modules["pypoplar.poptorch"])["poptorch_core"] = core
 poptorch._impl = types.SimpleNamespace(isDispatchTracing=lambda: False)
+
+
+class ToStandardError(logging.Handler):
+    """Writes what PopTorch's tests look for, though pytest takes messages itself."""
+
+    def emit(self, record):
+        sys.stderr.write(f"[poptorch] [{record.levelname}] {record.getMessage()}\n")
+
+
+logging.getLogger("poptorch").addHandler(ToStandardError())
 
 
 @pytest.hookimpl(trylast=True)

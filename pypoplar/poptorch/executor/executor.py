@@ -75,6 +75,7 @@ class PoplarExecutor:
             raise InvalidOption(_not_accumulated(chosen))
         if optimizer is not None:
             _average_as_they_come(chosen, optimizer)
+            tell_of_subclass(optimizer)
         for taken in filter(None, (chosen, options)):  # what changes there later would not reach the model
             taken._freeze()
         self._user_model, self._options, self._optimizer = model, chosen, optimizer
@@ -297,7 +298,8 @@ class PoplarExecutor:
             raise InvalidOption("setOptimizer: an inference model has no optimizer")
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
-        tell_of_subclass(optimizer)
+        if optimizer is not self._optimizer:
+            tell_of_subclass(optimizer)
         if self._built is not None and self._built.states is not None:
             self._settle()
             for handle, number in self._built.states.update.numbers(optimizer).items():
