@@ -15,7 +15,7 @@ def unsafe_chunk(input: torch.Tensor, chunks: int, dim: int = 0) -> tuple[torch.
 
 def unsafe_split(input: torch.Tensor, split_size: int, dim: int = 0) -> tuple[torch.Tensor, ...]:
     """Slices as by `split`."""
-    return _slices(input, torch._VF.split(input, split_size, dim), dim)
+    return _slices(input, torch.split(input, split_size, dim), dim)
 
 
 def unsafe_split_with_sizes(input: torch.Tensor, split_sizes: list[int], dim: int = 0) -> tuple[torch.Tensor, ...]:
