@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-from collections import Counter
 
 import pytest
 from law_examples import SEED, commit_seed, load_profile
@@ -12,7 +11,7 @@ PROFILE = load_profile()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
-pytest_plugins = ["pytester", "changed_option", "collecting_order", "slow_items"]
+pytest_plugins = ["pytester", "changed_option", "collecting_order", "measured_items", "slow_items"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
@@ -39,23 +38,11 @@ def pytest_collection():
         gc.enable()
 
 
-MEASURED = 1  # set of parameters of a test
-
-
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Names are the same in every process, or workers refuse to begin. Coverage is that of the other tests.
-
-    Laws and further parameters would take as long again to go over the same lines.
-    """
-    parameters = Counter()
+    """Names are the same in every process, or workers refuse to begin."""
     for item in items:
         if " at 0x" in item.nodeid:
             raise pytest.UsageError(f"{item.nodeid}: a test's name has an address, which other processes do not share: give ids")
-        test = item.nodeid.partition("[")[0]
-        parameters[test] += 1
-        if parameters[test] > MEASURED or item.get_closest_marker("hypothesis"):
-            item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True, scope="session")

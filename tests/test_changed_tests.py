@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[1]
 PROJECT = ChangedTests(ROOT)
 WITHOUT_A_ROOM = {
     *("tests/site", "tests/tutorials"),
-    *(f"tests/test_{name}.py" for name in ("changed_tests", "collecting_order", "law_examples", "mutants", "slow_items")),
+    *(f"tests/test_{name}.py" for name in ("changed_tests", "collecting_order", "law_examples", "measured_items")),
+    *(f"tests/test_{name}.py" for name in ("mutants", "slow_items")),
 }
 
 SMALL = {  # a house of five rooms, with tests of all that there is

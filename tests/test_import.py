@@ -1,6 +1,7 @@
 """What is imported when: what a program does not use is not loaded."""
 
 import ast
+import importlib.util
 import os
 import subprocess
 import sys
@@ -136,6 +137,32 @@ def test_public_names_are_listed_and_others_are_refused():
         pypoplar.nope
     with pytest.raises(ImportError, match="cannot import name 'nope'"):
         from pypoplar import nope  # noqa: F401
+
+
+IN_TURN = """
+import importlib, sys
+
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        print(name, error.name)
+"""
+
+
+def test_every_module_is_imported_whatever_has_been_before():
+    """Here the other way round than elsewhere.
+
+    It is also what coverage has of the lines that modules run when they are imported. Many are imported late, by the first item
+    that needs them, and that may be one of those that coverage is not measured of.
+    """
+    package = Path(pypoplar.__file__).parent
+    files = [path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py") if path.name != "__main__.py"]
+    modules = sorted((".".join(file.parts).removesuffix(".__init__") for file in files), reverse=True)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", IN_TURN, *modules], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    missing = {line.split()[1].partition(".")[0] for line in done.stdout.splitlines()}
+    assert [name for name in missing if importlib.util.find_spec(name) is not None] == []  # all are of extras that are not here
 
 
 def test_without_pytorch_its_front_end_says_how_to_get_it():

@@ -1,0 +1,99 @@
+"""What coverage is measured of: all that sets of parameters reach, though not of all sets, and never what only laws reach."""
+
+import json
+from pathlib import Path
+
+import pytest
+from measured_items import MOST_PASSING, Turns
+
+pytest.importorskip("pytest_cov")
+
+HELPERS = Path(__file__).parent / "helpers"
+DOOR = """
+def enter(number):
+    if number < 0:
+        raise ValueError(number)
+    import inside
+
+    return inside.walk(number)
+"""
+INSIDE = """
+def walk(number):
+    if number == 7:
+        return "seven"
+    if number < 100:
+        return "few"
+    return "many"
+"""
+
+
+@pytest.fixture
+def missed(pytester, monkeypatch):
+    """The lines of two modules that a run of tests does not reach, as pytest-cov has it; the first ends at a door."""
+    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE"):
+        monkeypatch.delenv(name, raising=False)  # of a run that measures this one
+    pytester.makepyfile(door=DOOR, inside=INSIDE, conftest="pytest_plugins = ['measured_items']")
+    pytester.makeini(f"[pytest]\npythonpath = . {HELPERS}\nmarkers = no_cover: not measured")
+
+    def run(tests, *options):
+        pytester.makepyfile(test_it=f"import pytest\nfrom door import enter\n{tests}")
+        pytester.runpytest_subprocess("--cov=.", "--cov-report=json", *options).assert_outcomes(passed=PASSED)
+        files = json.loads((pytester.path / "coverage.json").read_text())["files"]
+        return {name: files[name]["missing_lines"] for name in ("door.py", "inside.py")}
+
+    return run
+
+
+PASSED = 40
+SETS = """
+@pytest.mark.parametrize("number", {numbers})
+def test_one_enters(number):
+    if number < 0:
+        with pytest.raises(ValueError):
+            enter(number)
+    else:
+        enter(number)
+"""
+
+
+def test_what_is_behind_the_door_counts_where_the_first_set_does_not_get_in(missed):
+    assert missed(SETS.format(numbers=[-1, 1, *[7] * (PASSED - 2)])) == {"door.py": [], "inside.py": [6]}
+
+
+@pytest.mark.slow
+def test_two_workers_measure_what_one_does(missed):
+    pytest.importorskip("xdist")
+    assert missed(SETS.format(numbers=[-1, 1, *[7] * (PASSED - 2)]), "-n", "2") == {"door.py": [], "inside.py": [6]}
+
+
+def test_another_form_counts_that_many_sets_come_to_after_many_that_are_alike(missed):
+    numbers = [*range(10, 39), *[100] * (PASSED - 29)]
+    assert missed(SETS.format(numbers=numbers)) == {"door.py": [3], "inside.py": [3]}
+
+
+def test_what_only_laws_and_tests_without_cover_reach_does_not_count(missed):
+    laws = """
+from hypothesis import given, settings, strategies
+
+@settings(database=None)
+@given(strategies.integers(0, 200))
+def test_all_enter(number):
+    enter(number)
+
+@pytest.mark.no_cover
+def test_many_enter():
+    enter(100)
+"""
+    numbers = [-1] * (PASSED - 2)
+    assert missed(laws + SETS.format(numbers=numbers))["inside.py"] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_set_that_reaches_nothing_new_lets_ever_more_pass_up_to_seven():
+    turns = Turns()
+    measured = []
+    for number in range(60):
+        if turns.comes():
+            measured.append(number)
+            turns.reached(number == 30)
+    assert MOST_PASSING == 7
+    assert measured == [0, 2, 6, 14, 22, 30, 31, 33, 37, 45, 53]
