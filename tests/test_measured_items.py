@@ -27,12 +27,21 @@ def walk(number):
 """
 
 
+ELSEWHERE = """
+import subprocess, sys
+
+def enter_elsewhere(number):
+    subprocess.run([sys.executable, "-c", f"from door import enter; enter({number})"], check=True)
+"""
+
+
 @pytest.fixture
 def missed(pytester, monkeypatch):
     """The lines of two modules that a run of tests does not reach, as pytest-cov has it; the first ends at a door."""
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE"):
         monkeypatch.delenv(name, raising=False)  # of a run that measures this one
     pytester.makepyfile(door=DOOR, inside=INSIDE, conftest="pytest_plugins = ['measured_items']")
+    (pytester.path / ".coveragerc").write_text("[run]\nbranch = true\nsource = .\nparallel = true\npatch = subprocess\n")
     pytester.makeini(f"[pytest]\npythonpath = . {HELPERS}\nmarkers = no_cover: not measured")
 
     def run(tests, *options):
@@ -83,9 +92,17 @@ def test_all_enter(number):
 @pytest.mark.no_cover
 def test_many_enter():
     enter(100)
+
+@pytest.mark.no_cover
+def test_many_enter_elsewhere():
+    enter_elsewhere(100)
 """
-    numbers = [-1] * (PASSED - 2)
-    assert missed(laws + SETS.format(numbers=numbers))["inside.py"] == [1, 2, 3, 4, 5, 6]
+    assert missed(ELSEWHERE + laws + SETS.format(numbers=[-1] * (PASSED - 3)))["inside.py"] == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_processes_of_measured_tests_reach_counts(missed):
+    started = "def test_many_enter_elsewhere():\n    enter_elsewhere(100)\n"
+    assert missed(ELSEWHERE + started + SETS.format(numbers=[-1] * (PASSED - 1)))["inside.py"] == [3, 5]
 
 
 def test_a_set_that_reaches_nothing_new_lets_ever_more_pass_up_to_seven():

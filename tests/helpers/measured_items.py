@@ -3,6 +3,7 @@
 What is measured takes up to twice as long, and most sets go over lines that others have been to. So after one that reached nothing
 new one passes by unmeasured, after the next such one three, then seven each time; a set that reaches something new lets none pass.
 A first set alone would not do: where it ends in an error at the door, its sisters are the ones that come into the house.
+Processes that laws start, or items with `no_cover`, are not measured either.
 
 So coverage is never above what is true, and a little below. Lines that modules run when they are imported are not lost where an
 item that is not measured imports them first: `test_import` imports all of them in a process of its own, which is measured.
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 MOST_PASSING = 7
+PROCESSES = "COVERAGE_PROCESS_CONFIG"  # by which coverage measures the processes that tests start
 
 
 class Turns:
@@ -47,11 +49,14 @@ class MeasuredItems:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Decide before the item runs, and see what it has reached."""
         turns = self._turns[item.nodeid.partition("[")[0]]
-        if item.get_closest_marker("no_cover"):
-            return (yield)
-        if item.get_closest_marker("hypothesis") or not turns.comes():
+        if item.get_closest_marker("no_cover") or item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
-            return (yield)
+            with pytest.MonkeyPatch.context() as environment:
+                environment.delenv(PROCESSES, raising=False)
+                return (yield)
+        if not turns.comes():
+            item.add_marker("no_cover")
+            return (yield)  # its processes are measured: what these reach is not known here
         before = self._reached()
         try:
             return (yield)
