@@ -27,6 +27,14 @@ def walk(number):
 """
 
 
+SETTINGS = """
+[run]
+branch = true
+source = .
+parallel = true
+patch = subprocess
+omit = test_it.py
+"""
 ELSEWHERE = """
 import subprocess, sys
 
@@ -41,7 +49,7 @@ def missed(pytester, monkeypatch):
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE"):
         monkeypatch.delenv(name, raising=False)  # of a run that measures this one
     pytester.makepyfile(door=DOOR, inside=INSIDE, conftest="pytest_plugins = ['measured_items']")
-    (pytester.path / ".coveragerc").write_text("[run]\nbranch = true\nsource = .\nparallel = true\npatch = subprocess\n")
+    (pytester.path / ".coveragerc").write_text(SETTINGS)
     pytester.makeini(f"[pytest]\npythonpath = . {HELPERS}\nmarkers = no_cover: not measured")
 
     def run(tests, *options):
@@ -78,6 +86,15 @@ def test_two_workers_measure_what_one_does(missed):
 def test_another_form_counts_that_many_sets_come_to_after_many_that_are_alike(missed):
     numbers = [*range(10, 39), *[100] * (PASSED - 29)]
     assert missed(SETS.format(numbers=numbers)) == {"door.py": [3], "inside.py": [3]}
+
+
+def test_slow_tests_of_a_file_take_turns_together(missed):
+    tests = [f"def test_{number}():\n    enter(1)\n" for number in range(PASSED - 1)]
+    tests.insert(2, "def test_many():\n    enter(100)\n")
+    quick = "\n".join(tests)
+    marks = "markers=slow: long\nno_cover: not measured"
+    assert missed(quick)["inside.py"] == [3]
+    assert missed(f"pytestmark = pytest.mark.slow\n\n{quick}", "-o", marks)["inside.py"] == [3, 6]
 
 
 def test_what_only_laws_and_tests_without_cover_reach_does_not_count(missed):

@@ -1,8 +1,9 @@
-"""Which items coverage is measured of: not of laws, and of a test with many sets of parameters only of those that reach more.
+"""Which items coverage is measured of: not of laws, and of a test's sets of parameters only of those that reach more.
 
 What is measured takes up to twice as long, and most sets go over lines that others have been to. So after one that reached nothing
 new one passes by unmeasured, after the next such one three, then seven each time; a set that reaches something new lets none pass.
-A first set alone would not do: where it ends in an error at the door, its sisters are the ones that come into the house.
+A first set alone would not do: where it ends in an error at the door, its sisters are the ones that come into the house. The slow
+items of a file take turns together, as if they were sets of one test: they do at length what quick ones do, or each other.
 Processes that laws start, or items with `no_cover`, are not measured either.
 
 So coverage is never above what is true, and a little below. Lines that modules run when they are imported are not lost where an
@@ -22,7 +23,7 @@ PROCESSES = "COVERAGE_PROCESS_CONFIG"  # by which coverage measures the processe
 
 
 class Turns:
-    """Whose turn it is to be measured, among the sets of parameters of a test."""
+    """Whose turn it is to be measured, among the sets of parameters of a test, or the slow items of a file."""
 
     def __init__(self) -> None:
         self._passing = self._left = 0
@@ -48,7 +49,8 @@ class MeasuredItems:
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-cov's own
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Decide before the item runs, and see what it has reached."""
-        turns = self._turns[item.nodeid.partition("[")[0]]
+        test = item.nodeid.partition("[")[0]
+        turns = self._turns[test.partition("::")[0] if item.get_closest_marker("slow") else test]
         if item.get_closest_marker("no_cover") or item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
             with pytest.MonkeyPatch.context() as environment:
