@@ -1,4 +1,4 @@
-"""Which items coverage is measured of: not of laws, and of a test's sets of parameters only of those that reach more.
+"""Which items coverage is measured of: the first examples of laws, and of a test's sets of parameters those that reach more.
 
 What is measured takes up to twice as long, and most sets go over lines that others have been to. So after one that reached nothing
 new one passes by unmeasured, after the next such one three, then seven each time; a set that reaches something new lets none pass.
@@ -12,13 +12,17 @@ item that is not measured imports them first: `test_import` imports all of them 
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import count
 from typing import Any
 
 import pytest
 
 MOST_PASSING = 7
+EXAMPLES = 5  # of a law
 PROCESSES = "COVERAGE_PROCESS_CONFIG"  # by which coverage measures the processes that tests start
 
 
@@ -40,39 +44,58 @@ class Turns:
 
 
 class MeasuredItems:
-    """Gives `no_cover`, which pytest-cov reads, to the items that are not measured."""
+    """Gives `no_cover`, which pytest-cov reads, to the items that are not measured, and pauses it in laws."""
 
-    def __init__(self, data: dict[str, set[Any]]) -> None:
-        self._data = data
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
         self._turns: defaultdict[str, Turns] = defaultdict(Turns)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-cov's own
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+    def pytest_runtest_call(self, item: pytest.Function) -> Generator[None, object, object]:
         """Decide before the item runs, and see what it has reached."""
         test = item.nodeid.partition("[")[0]
         turns = self._turns[test.partition("::")[0] if item.get_closest_marker("slow") else test]
-        if item.get_closest_marker("no_cover") or item.get_closest_marker("hypothesis"):
-            item.add_marker("no_cover")
-            with pytest.MonkeyPatch.context() as environment:
+        law = item.get_closest_marker("hypothesis")
+        with pytest.MonkeyPatch.context() as environment:
+            if law or item.get_closest_marker("no_cover"):
                 environment.delenv(PROCESSES, raising=False)
+            elif not turns.comes():
+                item.add_marker("no_cover")  # but not to its processes: what these reach is not known here
+            if item.get_closest_marker("no_cover"):
                 return (yield)
-        if not turns.comes():
-            item.add_marker("no_cover")
-            return (yield)  # its processes are measured: what these reach is not known here
-        before = self._reached()
-        try:
-            return (yield)
-        finally:
-            turns.reached(self._reached() > before)
+            before = self._reached()
+            with self._first_examples(item.obj) if law else nullcontext():
+                try:
+                    return (yield)
+                finally:
+                    turns.reached(self._reached() > before)
 
     def _reached(self) -> int:
-        return sum(map(len, list(self._data.values())))
+        return sum(map(len, list(self._controller.cov._collector.data.values())))
+
+    @contextmanager
+    def _first_examples(self, law: Any) -> Iterator[None]:
+        """Measure so many examples of a law."""
+        inner, tried = law.hypothesis.inner_test, count(1)
+
+        @functools.wraps(inner)
+        def test(*given: Any, **drawn: Any) -> Any:
+            if next(tried) == EXAMPLES + 1:
+                self._controller.pause()
+            return inner(*given, **drawn)
+
+        law.hypothesis.inner_test = test
+        try:
+            yield
+        finally:
+            law.hypothesis.inner_test = inner
+            if next(tried) > EXAMPLES + 1:
+                self._controller.resume()
 
 
 @pytest.hookimpl(trylast=True)  # pytest-cov begins to measure here
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Choose, where pytest-cov measures."""
-    plugin = session.config.pluginmanager.getplugin("_cov")
-    measured = getattr(getattr(plugin, "cov_controller", None), "cov", None)
-    if measured is not None:
-        session.config.pluginmanager.register(MeasuredItems(measured._collector.data))
+    controller = getattr(session.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    if controller is not None:
+        session.config.pluginmanager.register(MeasuredItems(controller))
