@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from tokenize import TokenError
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from attrs import frozen
@@ -19,6 +19,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim
+from pypoplar.executable.narrow_arrays import fill
 from pypoplar.files import check_regular
 
 DAMAGED = (
@@ -36,6 +37,8 @@ DAMAGED = (
 """What zipfile and zlib raise where an archive or a member of one is damaged."""
 NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError, struct.error, TokenError)
 """What NumPy raises where a member is no array: its header is Python text that is taken apart."""
+
+AT_ONCE = 1 << 18  # bytes of an array that are unpacked before they are put where they belong: within a processor's cache
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of all others zipfile unpacks as much as there is
 
@@ -57,47 +60,90 @@ class Archive:
     def content(self, name: str) -> bytes:
         """All bytes of a member; zipfile compares them with their checksum."""
         size = self._members.getinfo(name).file_size
-        try:
-            with self._members.open(name) as member:
-                content = member.read(size)  # without the size it would unpack all, and then cut it
-        except DAMAGED as problem:
-            raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
+        with self._opened(name) as member:
+            content = member.read(size)  # without the size it would unpack all, and then cut it
         claim(len(content) == size, f"the member {name} is damaged: it has {len(content):,} bytes, and declares {size:,}")
         return content
 
-    def array(self, name: str) -> AnyArray:
-        """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
-        content = io.BytesIO(self.content(name))
-        try:
-            dtype, begin = _claim_array(content, name)
-            if dtype is not None:  # NumPy would read it in small parts
-                return np.frombuffer(content.getbuffer(), dtype, offset=begin).copy()
-            array: Any = np.lib.format.read_array(content, allow_pickle=False)
-        except NO_ARRAY as problem:
-            text = str(problem) or type(problem).__name__
-            raise FileLoadError(f"the member {name} is not an array of numbers: {text}") from problem
+    def array(self, name: str) -> StoredArray | AnyArray:
+        """A member as an array of rank 1, which may have to be read yet. Objects, which only pickle could restore, are refused."""
+        with self._opened(name) as member, _of_numbers(name):
+            stored = self._stored_array(member, name)
+        if stored is not None:
+            return stored
+        content = self.content(name)
+        with _of_numbers(name):
+            array: Any = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
         claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
         whole: AnyArray = array
         return whole
 
+    def _stored_array(self, member: IO[bytes], name: str) -> StoredArray | None:
+        """The array that the header declares is what follows it; None where it is no plain row of numbers."""
+        version = np.lib.format.read_magic(member)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(member)
+        if dtype.hasobject:
+            return None  # which is refused when it is read
+        begin = member.tell()
+        declared, size = prod(shape) * max(dtype.itemsize, 1), self._members.getinfo(name).file_size - begin
+        claim(declared >= size, f"the member {name} goes on after its array")
+        claim(declared == size, f"the member {name} is not an array of numbers: it declares {declared:,} bytes, and has {size:,}")
+        plain = len(shape) == 1 and dtype.itemsize and dtype.subdtype is None
+        return StoredArray(self, name, dtype, shape[0], begin) if plain else None
 
-def _claim_array(content: io.BytesIO, name: str) -> tuple[np.dtype[Any] | None, int]:
-    """The array that the header declares is what follows it: NumPy makes room for all of it before it reads on.
+    def read_into(self, array: AnyArray, stored: StoredArray) -> None:
+        """Fill an array with the elements of a member. They are unpacked a few at a time, so that they are there once alone."""
+        item = stored.dtype.itemsize
+        most = max(1, AT_ONCE // item)
+        with self._opened(stored.name) as member:
+            head = len(member.read(stored.begin))
+            claim(head == stored.begin, f"the member {stored.name} is damaged: it ends within its header")
+            for begin in range(0, stored.size, most):
+                part = array[begin : begin + most]
+                content = member.read(len(part) * item)
+                claim(len(content) == len(part) * item, f"the member {stored.name} is damaged: it ends within its array")
+                fill(part, np.frombuffer(content, stored.dtype))
 
-    Gives the type and where the elements begin; no type where they are no plain row of numbers.
-    """
-    version = np.lib.format.read_magic(content)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(content)
-    begin = content.tell()
-    declared, size = prod(shape) * max(dtype.itemsize, 1), len(content.getbuffer()) - begin
-    content.seek(0)
-    if dtype.hasobject:
-        return None, begin  # which is refused when it is read
-    claim(declared >= size, f"the member {name} goes on after its array")
-    claim(declared == size, f"the member {name} is not an array of numbers: it declares {declared:,} bytes, and has {size:,}")
-    plain = len(shape) == 1 and size and dtype.itemsize and dtype.subdtype is None
-    return (dtype if plain else None), begin
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        """A member, to be read; `FileLoadError` where it is damaged."""
+        try:
+            with self._members.open(name) as member:
+                yield member
+        except FileLoadError:
+            raise
+        except DAMAGED as problem:
+            raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
+
+
+@frozen(eq=False)
+class StoredArray:
+    """An array of an archive that has not been read yet."""
+
+    _archive: Archive
+    name: str  # of the member
+    dtype: np.dtype[Any]
+    size: int
+    begin: int  # bytes of the header
+
+    def read(self, declared: np.dtype[Any]) -> AnyArray:
+        """Its elements as those of a type that `holds` them."""
+        array: AnyArray = np.empty(self.size, declared)
+        self._archive.read_into(array, self)
+        return array
+
+
+@contextmanager
+def _of_numbers(name: str) -> Iterator[None]:
+    """What a member is told as that is no array."""
+    try:
+        yield
+    except FileLoadError:
+        raise
+    except NO_ARRAY as problem:
+        text = str(problem) or type(problem).__name__
+        raise FileLoadError(f"the member {name} is not an array of numbers: {text}") from problem
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import AnyArray, StructuredArray
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
-from pypoplar.executable.archive import claim_unpacked
+from pypoplar.executable.archive import StoredArray, claim_unpacked
 from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.cost_facts import CostFacts, Decision
@@ -179,7 +179,7 @@ class Unpacker:
     Arrays may be of narrower whole numbers; in their own types they take at most `limit` bytes.
     """
 
-    arrays: dict[str, AnyArray]  # those that the tree has not asked for
+    arrays: dict[str, StoredArray | AnyArray]  # by path, as they are stored: those that the tree has not asked for
     texts: list[tuple[str, ...]]
     limit: int
     whole: dict[str, AnyArray] = field(factory=dict)  # the others, in their own types
@@ -247,7 +247,7 @@ class Unpacker:
         claim(holds(stored.dtype, dtype), f"{where} is an array of {stored.dtype}: expected {dtype}")
         self._size += stored.size * dtype.itemsize
         claim_unpacked("its arrays take", self._size, self.limit)
-        self.whole[name] = widened(stored, dtype)
+        self.whole[name] = stored.read(dtype) if isinstance(stored, StoredArray) else widened(stored, dtype)
         return self.whole[name]
 
 

@@ -21,8 +21,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError, PoplarTypeError
-from pypoplar.executable.archive import Archive, Place, claim_unpacked, opened
+from pypoplar.executable.archive import Archive, Place, StoredArray, claim_unpacked, opened
 from pypoplar.executable.claims import claim
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import UNPACKED_LIMIT, Executable
@@ -126,7 +127,7 @@ def _read(archive: Archive) -> Executable:
     text = archive.content(TREE)
     claim_unpacked(f"{TREE} takes up to", sum(size * text.count(mark) for mark, size in JSON_BYTES.items()), archive.limit)
     head = _head(text)
-    arrays = {}
+    arrays: dict[str, StoredArray | AnyArray] = {}
     for name in names:
         claim(name == TREE or name.endswith(".npy"), f"surplus member {name}")
         if name != TREE:

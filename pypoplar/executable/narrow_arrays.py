@@ -52,6 +52,14 @@ def _record(array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
     if array.dtype == dtype:
         return array
     record: AnyArray = np.empty(array.shape, dtype)
-    for name in dtype.names or ():
-        record[name] = array[name]
+    fill(record, array)
     return record
+
+
+def fill(array: AnyArray, other: AnyArray) -> None:
+    """Give an array the numbers of another, whatever whole numbers it has; of records field by field."""
+    if array.dtype.names is None or array.dtype == other.dtype:
+        array[:] = other
+        return
+    for name in array.dtype.names:
+        array[name] = other[name]

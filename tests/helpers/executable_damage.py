@@ -38,7 +38,9 @@ def _read(content: bytes) -> Opened:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         opened.head = json.loads(archive.read("executable.json"))
         names = [member for member in archive.namelist() if member != "executable.json"]
-        stored = {member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names}
+        stored: dict[str, Any] = {
+            member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
+        }
     unpacker = Unpacker(stored, _texts(opened), UNPACKED_LIMIT)
     unpacker.unpack(opened.tree, Executable)
     opened.arrays = unpacker.whole  # whose types hold what a test puts there

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 from attrs import frozen
 
@@ -16,6 +18,7 @@ from pypoplar.poptorch.user_log import logger
 MAGIC = b"pypoplar kept model 2\n"
 DIGEST = hashlib.sha256().digest_size
 LENGTH = 8  # bytes of the head's length
+AT_ONCE = 1 << 20  # bytes that are read at once to be digested
 MOST_UNPACKED = 64  # times its size a large file may take: programs of networks take some 20
 
 
@@ -37,35 +40,48 @@ class KeptModel:
     @classmethod
     def deserialize(cls, content: bytes) -> KeptModel:
         """What `serialize` wrote; `FileLoadError` for anything else, and for executables of another pypoplar."""
+        return cls.read(io.BytesIO(content))
+
+    @classmethod
+    def read(cls, file: BinaryIO) -> KeptModel:
+        """What `deserialize` makes of the content of a file, which is not held in memory as a whole."""
         begin = len(MAGIC) + DIGEST
-        digest, rest = content[len(MAGIC) : begin], content[begin:]
-        if not content.startswith(MAGIC) or hashlib.sha256(rest).digest() != digest:
+        magic, digest = file.read(len(MAGIC)), file.read(DIGEST)
+        if magic != MAGIC or _digest_of_rest(file) != digest:
             raise FileLoadError("damaged, or no executable of a model")
-        end = LENGTH + int.from_bytes(rest[:LENGTH], "little")
+        size = file.tell() - begin
+        file.seek(begin)
         try:
-            head = json.loads(rest[LENGTH:end])
+            head = json.loads(file.read(min(size, int.from_bytes(file.read(LENGTH), "little"))))
             made_for, interface, optimizer = (head[name] for name in ("made_for", "interface", "optimizer"))
         except (ValueError, KeyError, TypeError) as problem:
             raise FileLoadError(f"damaged: {problem}") from problem
         if not isinstance(made_for, str) or not isinstance(interface, str | None) or not isinstance(optimizer, str | None):
             raise FileLoadError("damaged: it does not say for which model it was made")
-        limit = max(UNPACKED_LIMIT, MOST_UNPACKED * len(rest))
-        return cls(Executable.deserialize(rest[end:], limit), made_for, interface, optimizer)
+        limit = max(UNPACKED_LIMIT, MOST_UNPACKED * size)
+        return cls(Executable.deserialize(file, limit), made_for, interface, optimizer)
+
+
+def _digest_of_rest(file: BinaryIO) -> bytes:
+    """The digest of what follows in a file."""
+    hashed = hashlib.sha256()
+    while part := file.read(AT_ONCE):
+        hashed.update(part)
+    return hashed.digest()
 
 
 def find(path: Path, made_for: str) -> KeptModel | None:
     """The model that is kept in a file of the cache, if there is one for this key that can be read."""
     try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    try:
-        kept = KeptModel.deserialize(content)
+        with path.open("rb") as file:
+            kept = KeptModel.read(file)
         if kept.made_for == made_for:
             return kept
         problem: object = "it was made for another model"
     except FileLoadError as refused:
         problem = refused
+    except OSError:
+        return None
     logger.warning("the executable %s cannot be used and is made again: %s", path, problem)
     return None
 
