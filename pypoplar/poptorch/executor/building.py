@@ -10,6 +10,7 @@ from attrs import frozen
 from torch import fx
 
 from pypoplar import poplin, popnn, popops, poprand
+from pypoplar.arrays.garbage import searched_later
 from pypoplar.arrays.number_ranges import counted
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
@@ -80,13 +81,15 @@ def build(
         except TensorShapeError as problem:
             raise FileLoadError(OTHER_MODEL) from problem
     stages = CompilationStages(type(module).__name__, settings.engine)
-    model = captured_model(module, args, kwargs, settings, optimizer, stages)
+    with searched_later():
+        model = captured_model(module, args, kwargs, settings, optimizer, stages)
     joint, device = model.joint, model.device
     made_for = model_key(joint, settings, model.described(), device.getTarget())
     if saved is not None and saved.made_for != made_for:
         raise FileLoadError(OTHER_MODEL)
     path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
-    found = saved if saved is not None or path is None else kept_model.find(path, made_for)
+    with searched_later():
+        found = saved if saved is not None or path is None else kept_model.find(path, made_for)
     if path is not None and not all_have(found is not None, settings.batches.processes):
         found = saved  # all instances compile, or none
     if found is not None and found.interface is not None:
@@ -102,7 +105,7 @@ def build(
             found = KeptModel(executable, made_for, interface.to_json(), None if update is None else update.to_json())
             if path is not None:
                 kept_model.keep(path, found)
-    with stages.stage("making an engine for"):
+    with stages.stage("making an engine for"), searched_later():
         compiled = CompiledModel(joint, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations, compiled.write_number)
     return Built(compiled, found, update, states, joint, names_for_anchors(joint, settings))
