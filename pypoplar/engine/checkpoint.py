@@ -105,7 +105,7 @@ def _targets(moves: Moves, records: range) -> tuple[Int64s, Int64s]:
     """Where the pieces of records go in the memory of an IPU, and their bytes."""
     of = slice(records.start, records.stop)
     count, listed = moves.count[of], moves.target_list[of]
-    size = np.repeat(moves.bytes[of], count)
+    size = np.repeat(moves.bytes[of].astype(np.int64), count)
     begin = stepped(moves.target[of], count, np.where(listed == NOTHING, moves.target_step[of], 0))
     by_list = listed != NOTHING
     pieces = np.repeat(by_list, count)

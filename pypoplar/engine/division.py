@@ -11,7 +11,8 @@ threads might take. A *share* is a batch of a thread; share numbers count the ba
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import mul
 
 import numpy as np
 from attrs import define, field, frozen
@@ -30,6 +31,7 @@ PIECE_COST = 16
 LISTED_COST = 2
 BYTES_PER_UNIT = 4
 BATCH_BYTES = 1 << 18  # moved for the tiles of a batch; with what they write it fits a processor's own cache
+AT_ONCE = 1 << 16  # records that are looked at together, within a processor's cache
 BATCH_LISTS = 16  # every batch looks at all lists: where there are more, as of many IPUs, batches are as much larger
 
 
@@ -70,8 +72,23 @@ def divide(executable: Executable, wanted: int) -> Division:
 
 def record_work(moves: Moves) -> Int64s:
     """Running sum of the work of all move records."""
-    each: Int64s = np.where(moves.count > 1, LISTED_COST, PIECE_COST)
-    return offsets(moves.count * (each + moves.bytes // BYTES_PER_UNIT))
+
+    def work(count: Int64s, size: Int64s) -> Int64s:
+        each: Int64s = np.where(count > 1, LISTED_COST, PIECE_COST)
+        return count * (each + size // BYTES_PER_UNIT)
+
+    return _running(moves, work)
+
+
+def _running(moves: Moves, work: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
+    """Running sum of what pieces of so many bytes and their count say of each record."""
+    running = np.zeros(len(moves.count) + 1, np.int64)
+    for begin in range(0, len(moves.count), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        each = work(moves.count[part].astype(np.int64), moves.bytes[part].astype(np.int64))
+        np.cumsum(each, out=each)
+        running[begin + 1 : begin + 1 + len(each)] = each + running[begin]
+    return running
 
 
 @define
@@ -91,7 +108,7 @@ class _Cuts:
 
     def __attrs_post_init__(self) -> None:
         moves, computes = self.moves, len(self.computes.result_tile)
-        self.moved = offsets(moves.count * moves.bytes)
+        self.moved = _running(moves, mul)
         self.lists = [np.zeros(0, np.int64)] * len(moves.source_ipu)
         self.tiles = [np.zeros(0, np.int64)] * computes
         self.batches = np.ones(computes, np.int64)
@@ -167,7 +184,8 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
             continue
         # a list is of one pair of IPUs: its tiles are a few of all
         mine = slice(np.searchsorted(tiles, records[0]), np.searchsorted(tiles, records[-1], side="right"))
-        low, high = (np.searchsorted(records, tiles[mine], side=side) + begin for side in ("left", "right"))
+        sought = tiles[mine].astype(records.dtype)  # else NumPy would widen the records
+        low, high = (np.searchsorted(records, sought, side=side) + begin for side in ("left", "right"))
         cost[mine] += cuts.work[high] - cuts.work[low]
         moved[mine] += cuts.moved[high] - cuts.moved[low]
     threads = cuts.threads
@@ -181,7 +199,7 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
     cuts.tiles[compute] = limits + first
     # What moves for a tile is done in the tile's share: cut where the tiles are cut.
     inner = limits[1:-1]
-    ends = np.append(tiles, np.iinfo(np.int64).max)[inner]
+    ends = np.append(tiles, np.iinfo(moves.tile.dtype).max)[inner].astype(moves.tile.dtype)
     for entry in entries:
         begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
         cuts.lists[entry] = np.concatenate(([begin], np.searchsorted(moves.tile[begin:end], ends) + begin, [end]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
+from pypoplar.arrays.dtypes import AnyArray, Int64s, Integers, UInt64s
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.block_tables import BlockTables, block_tables
@@ -18,6 +18,7 @@ from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, s
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.ipu_steps import IpuSteps
+from pypoplar.executable.move_lists import Moves
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
@@ -75,14 +76,6 @@ class EngineState:
         cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())
         tables: Mapping[int, AnyArray] = {
             Slot.PROGRAM: executable.program,
-            Slot.MOVE_SOURCE: moves.source,
-            Slot.MOVE_TARGET: moves.target,
-            Slot.MOVE_BYTES: moves.bytes,
-            Slot.MOVE_COUNT: moves.count,
-            Slot.MOVE_SOURCE_STEP: moves.source_step,
-            Slot.MOVE_TARGET_STEP: moves.target_step,
-            Slot.MOVE_SOURCE_LIST: moves.source_list,
-            Slot.MOVE_TARGET_LIST: moves.target_list,
             Slot.MOVE_FIRST_LIST: moves.first_list,
             Slot.MOVE_SERIAL: division.move_serial,
             Slot.LIST_SOURCE: moves.source_ipu,
@@ -117,6 +110,7 @@ class EngineState:
         }
         for which, array in tables.items():
             self._hold(which, np.ascontiguousarray(array, np.int64))
+        self._hold_columns_of_moves(moves)
         if executable.ipu_steps is not None:
             for which, array in ipu_tables(executable.ipu_steps).items():
                 self._hold(which, np.ascontiguousarray(array, np.int64))
@@ -124,10 +118,28 @@ class EngineState:
         if len(computes.estimate):
             self._hold(Slot.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
 
+    def _hold_columns_of_moves(self, moves: Moves) -> None:
+        """All of 32 bits, or all of 64."""
+        columns: Mapping[int, Integers] = {
+            Slot.MOVE_SOURCE: moves.source,
+            Slot.MOVE_TARGET: moves.target,
+            Slot.MOVE_BYTES: moves.bytes,
+            Slot.MOVE_COUNT: moves.count,
+            Slot.MOVE_SOURCE_STEP: moves.source_step,
+            Slot.MOVE_TARGET_STEP: moves.target_step,
+            Slot.MOVE_SOURCE_LIST: moves.source_list,
+            Slot.MOVE_TARGET_LIST: moves.target_list,
+        }
+        compact = all(column.dtype == np.int32 for column in columns.values())
+        for which, column in columns.items():
+            self._hold(which, np.ascontiguousarray(column, np.int32 if compact else np.int64))
+        self.header[Slot.MOVE_COMPACT] = compact
+
     def _share_program_tables(self, other: EngineState) -> None:
         self.blocks, self.step_account = other.blocks, other.step_account
         for which in other._program_slots:
             self._hold(which, other.tables[which])
+        self.header[Slot.MOVE_COMPACT] = other.header[Slot.MOVE_COMPACT]
 
     def _add_run_tables(self) -> None:
         executable, threads = self.executable, self.division.threads

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.dtypes import Bools, Integers
 from pypoplar.errors import FileLoadError
 
 LARGEST = 1 << 48
@@ -28,7 +28,7 @@ def claim_number(name: str, value: int, low: int, high: int) -> None:
         raise FileLoadError(f"{name} is {value}: expected {_bounds(low, high)}")
 
 
-def claim_range(where: Where, values: Int64s, low: int, high: int, text: str = "") -> None:
+def claim_range(where: Where, values: Integers, low: int, high: int, text: str = "") -> None:
     """``low <= value < high`` for every value; `text` says what the value at fault is, if not itself with its bounds."""
     if values.size and (int(values.min()) < low or int(values.max()) >= high):
         entry = int(np.flatnonzero((values < low) | (values >= high))[0])
@@ -42,17 +42,17 @@ def claim_each(where: Where, holds: Bools, text: str) -> None:
         raise FileLoadError(f"{_entry(where, int(np.flatnonzero(~holds)[0]))} {text}")
 
 
-def claim_least(where: Where, values: Int64s, least: Int64s | int, text: str = "") -> None:
+def claim_least(where: Where, values: Integers, least: Integers | int, text: str = "") -> None:
     """``value >= least`` for every value; `text` as for `claim_range`."""
     _claim_one_bound(where, values >= least, values, text, least, "at least")
 
 
-def claim_most(where: Where, values: Int64s, most: Int64s | int, text: str = "") -> None:
+def claim_most(where: Where, values: Integers, most: Integers | int, text: str = "") -> None:
     """``value <= most`` for every value; `text` as for `claim_range`."""
     _claim_one_bound(where, values <= most, values, text, most, "at most")
 
 
-def _claim_one_bound(where: Where, holds: Bools, values: Int64s, text: str, bound: Int64s | int, word: str) -> None:
+def _claim_one_bound(where: Where, holds: Bools, values: Integers, text: str, bound: Integers | int, word: str) -> None:
     if holds.size and not holds.all():
         entry = int(np.flatnonzero(~holds)[0])
         expected = int(np.broadcast_to(bound, values.shape)[entry])

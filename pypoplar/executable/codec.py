@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray, StructuredArray
+from pypoplar.arrays.dtypes import AnyArray, Integers, StructuredArray
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.archive import StoredArray, claim_unpacked
@@ -86,8 +86,14 @@ def left_out(part: type) -> frozenset[str]:
     return frozenset(declared.name for declared in attrs.fields(part) if declared.metadata.get(LEFT_OUT))
 
 
+OF_ANY_WIDTH = (Integers, StructuredArray)  # records stay as the file has them: reports alone look at them
+COMPACT, WIDE = np.dtype(np.int32), np.dtype(np.int64)  # of arrays that are declared as `Integers`: the first that holds them
+
+
 def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
-    """The dtype of an array that is declared as one of `pypoplar.arrays.dtypes`."""
+    """The dtype of an array that is declared as one of `pypoplar.arrays.dtypes`; the widest where there is a choice."""
+    if kind == Integers:
+        return WIDE
     return RECORDS[path] if kind == StructuredArray else np.dtype(get_args(get_args(kind)[1])[0])
 
 
@@ -110,7 +116,8 @@ class Packer:
         if isinstance(kind, types.UnionType):
             return None if value is None else self.pack(value, present(kind), path)
         if get_origin(kind) is np.ndarray:
-            return self._once(value, lambda: self._array(value, dtype_of(kind, path), path))
+            compact = kind == Integers and value.dtype == COMPACT
+            return self._once(value, lambda: self._array(value, COMPACT if compact else dtype_of(kind, path), path))
         if kind == tuple[str, ...]:
             return self._once(value, lambda: self._text(value))
         if kind in PARTS:
@@ -191,7 +198,7 @@ class Unpacker:
         if isinstance(kind, types.UnionType):
             return None if tree is None else self.unpack(tree, present(kind), path, where)
         if get_origin(kind) is np.ndarray:
-            return self._array(tree, dtype_of(kind, path), where)
+            return self._array(tree, kind, path, where)
         if kind == tuple[str, ...]:
             claim(
                 type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts"
@@ -224,7 +231,8 @@ class Unpacker:
         entries = [self.unpack(entry, of, path, f"{where}[{i}]") for i, (entry, of) in kinds]
         return entries if get_origin(kind) is list else tuple(entries)
 
-    def _array(self, tree: Any, dtype: np.dtype[Any], where: str) -> AnyArray:
+    def _array(self, tree: Any, kind: Any, path: str, where: str) -> AnyArray:
+        dtype = dtype_of(kind, path)
         named = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
         claim(
             named and all(type(number) is int and number >= 0 for number in tree[1:]),
@@ -233,18 +241,23 @@ class Unpacker:
         name, begin, *shape = tree
         whole = self.whole.get(name)
         if whole is None:
-            whole = self._widened(name, dtype, where)
-        if whole.dtype != dtype:  # its text takes as long as all else here
+            whole = self._widened(name, kind, dtype, where)
+        narrower = kind in OF_ANY_WIDTH and holds(whole.dtype, dtype)
+        if whole.dtype != dtype and not narrower:  # its text takes as long as all else here
             raise FileLoadError(f"{where} is an array of {whole.dtype}: expected {dtype}")
         size = math.prod(shape)
         claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
         return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))
 
-    def _widened(self, name: str, dtype: np.dtype[Any], where: str) -> AnyArray:
+    def _widened(self, name: str, kind: Any, dtype: np.dtype[Any], where: str) -> AnyArray:
         """An array of the file in the type that it stands for, taken out of those that nothing has asked for."""
         claim(name in self.arrays, f"the array {name} of {where} is missing")
         stored = self.arrays.pop(name)
         claim(holds(stored.dtype, dtype), f"{where} is an array of {stored.dtype}: expected {dtype}")
+        if kind == Integers and holds(stored.dtype, COMPACT):
+            dtype = COMPACT
+        elif kind == StructuredArray:
+            dtype = stored.dtype
         self._size += stored.size * dtype.itemsize
         claim_unpacked("its arrays take", self._size, self.limit)
         self.whole[name] = stored.read(dtype) if isinstance(stored, StoredArray) else widened(stored, dtype)

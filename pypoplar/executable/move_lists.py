@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s, UInt32s
+from pypoplar.arrays.dtypes import Int64s, Integers, UInt32s
 from pypoplar.interface.layout import NOTHING
 
 LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
@@ -20,21 +20,23 @@ class Moves:
     A record moves `count` pieces of `bytes`. Piece i comes from ``source + i * source_step``, or where `source_list` is not -1 from
     ``source + places[source_list + i] * bytes``; the same goes for the target. At most one side has a list of places. The records
     of a list are sorted by `tile`.
+
+    There are many records: their columns are of 32 bits, or of 64 where a number asks for it.
     """
 
     first_list: Int64s  # [moves + 1]: the move's entries in the next three
     source_ipu: Int64s  # [lists]: `pypoplar.interface.header_slots.HOST` for a chunk of a stream
     target_ipu: Int64s  # [lists]: the same
     first: Int64s  # [lists + 1]: the list's records, which are the entries of all that follow but `places`
-    source: Int64s  # bytes from the start of the source's memory
-    target: Int64s  # bytes from the start of the target's memory
-    bytes: Int64s  # of one piece
-    count: Int64s  # pieces
-    source_step: Int64s  # bytes
-    target_step: Int64s  # bytes
-    source_list: Int64s  # index into `places`, or `NOTHING`
-    target_list: Int64s  # index into `places`, or `NOTHING`
-    tile: Int64s  # the tile whose thread does the move
+    source: Integers  # bytes from the start of the source's memory
+    target: Integers  # bytes from the start of the target's memory
+    bytes: Integers  # of one piece
+    count: Integers  # pieces
+    source_step: Integers  # bytes
+    target_step: Integers  # bytes
+    source_list: Integers  # index into `places`, or `NOTHING`
+    target_list: Integers  # index into `places`, or `NOTHING`
+    tile: Integers  # the tile whose thread does the move
     places: UInt32s  # in units of the record's `bytes`
 
     def lists_of(self, move: int) -> range:
@@ -53,7 +55,7 @@ class Moves:
         """Where a piece goes."""
         return self._place(self.target, self.target_step, self.target_list, record, piece)
 
-    def _place(self, base: Int64s, step: Int64s, listed: Int64s, record: int, piece: int) -> int:
+    def _place(self, base: Integers, step: Integers, listed: Integers, record: int, piece: int) -> int:
         if listed[record] == NOTHING:
-            return int(base[record] + piece * step[record])
+            return int(base[record]) + piece * int(step[record])
         return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])

@@ -11,7 +11,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray
 
-NARROW = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4"))  # the first that holds all numbers is taken
+NARROW = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "i4", "u4"))  # the first that holds all numbers is taken
 
 
 def narrowed(array: AnyArray) -> AnyArray:

@@ -18,6 +18,7 @@ class Slot(Layout):
 
     # Tables of the executable (see `pypoplar.executable`), and how its steps are divided among threads.
     PROGRAM = auto()
+    MOVE_COMPACT = auto()  # 1: the next eight are int32; 0: they are words
     MOVE_SOURCE = auto()
     MOVE_TARGET = auto()
     MOVE_BYTES = auto()

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as npst
 from pypoplar import Executable, FileLoadError
 from pypoplar.executable.exchange_account import MESSAGE
 from pypoplar.executable.narrow_arrays import holds, narrowed, widened
+from pypoplar.executable.verify.move_claims import COLUMNS
 
 WHOLE = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
 
@@ -70,8 +71,24 @@ def test_a_file_has_narrow_arrays_and_what_is_loaded_has_not():
     assert types["moves.tile"] == np.uint8
     assert types["exchanges.account.messages"].itemsize < MESSAGE.itemsize
     loaded = Executable.load(io.BytesIO(content))
-    assert loaded.moves.tile.dtype == np.int64
+    assert loaded.computes.active_tile.dtype == np.int64
     assert saved(loaded) == content
+
+
+def test_columns_of_moves_are_of_32_bits_where_these_hold_them():
+    executable = control()
+    content = saved(executable)
+    assert {getattr(executable.moves, name).dtype for name in COLUMNS} == {np.dtype(np.int32)}
+    loaded = Executable.load(io.BytesIO(content))
+    assert {getattr(loaded.moves, name).dtype for name in COLUMNS} == {np.dtype(np.int32)}
+    opened = Opened(content)
+    number = opened.executable().moves.count.tolist().index(1)
+    opened.arrays = {name: array.astype(np.int32) if name == "moves.tile" else array for name, array in opened.arrays.items()}
+    opened.arrays["moves.source_step"][number] = 1 << 40  # of one piece: it goes nowhere
+    wide = Executable.load(io.BytesIO(opened.content()))
+    assert wide.moves.source_step.dtype == np.int64
+    assert wide.moves.source_step[number] == 1 << 40
+    assert wide.moves.tile.dtype == np.int32
 
 
 def test_wide_arrays_are_taken_too():
@@ -93,3 +110,20 @@ def test_arrays_that_are_small_in_the_file_alone_are_refused():
     opened = Opened(saved(control()))
     opened.arrays["moves.source"] = np.zeros(1 << 20, np.uint8)
     assert "the file: its arrays take" in refusal(opened.content(), unpacked_limit=1 << 22)
+
+
+def test_a_member_that_ends_early_is_told():
+    opened = Opened(saved(control()))
+    members = {**opened.members()}
+    told = io.BytesIO()
+    with zipfile.ZipFile(told, "w") as archived:
+        for name, member in members.items():
+            archived.writestr(name, member)
+    content = bytearray(told.getvalue())
+    with zipfile.ZipFile(io.BytesIO(content)) as read:
+        info = read.getinfo("program.npy")
+    at = content.index(b"program.npy", content.index(b"PK\x01\x02"))
+    directory = at - 46
+    assert content[directory : directory + 4] == b"PK\x01\x02"
+    content[directory + 24 : directory + 28] = (info.file_size + 8).to_bytes(4, "little")  # what it says that it unpacks to
+    assert "program.npy" in refusal(bytes(content))

@@ -17,6 +17,7 @@ from pypoplar import AtomicStoreError, Device, Executable, IPUModel, compileGrap
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.verify.executable_claims import verify
+from pypoplar.executable.verify.move_claims import COLUMNS
 from pypoplar.interface.header_slots import HOST
 
 
@@ -47,8 +48,7 @@ def in_other_order(moves: Moves, numbers: random.Random) -> Moves:
     lists = [entry for order in orders for entry in order]
     records = np.concatenate([np.array(moves.records_of(entry), np.int64) for entry in lists])
     sizes = [len(moves.records_of(entry)) for entry in lists]
-    columns = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
-    changed: dict[str, Any] = {name: getattr(moves, name)[records] for name in columns}
+    changed: dict[str, Any] = {name: getattr(moves, name)[records] for name in COLUMNS}
     changed |= {name: getattr(moves, name)[lists] for name in ("source_ipu", "target_ipu")}
     return attrs.evolve(moves, **changed, first=np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
 
@@ -60,6 +60,18 @@ def test_the_lists_of_a_move_may_be_done_in_any_order(mode: str) -> None:
         other = attrs.evolve(executable, moves=in_other_order(executable.moves, random.Random(seed)))
         verify(other)
         assert run(other, mode) == run(executable, mode)
+
+
+@pytest.mark.parametrize("mode", ["native", "parallel", "interpret"])
+@pytest.mark.parametrize("wide", [COLUMNS, ("target_step",)], ids=["all columns", "one column"])
+@pytest.mark.parametrize("name", ["transfers", "several_ipus"])
+def test_moves_do_the_same_with_columns_of_64_bits(name: str, wide: tuple[str, ...], mode: str) -> None:
+    executable = PROGRAMS[name]()
+    assert {getattr(executable.moves, column).dtype for column in COLUMNS} == {np.dtype(np.int32)}
+    columns: dict[str, Any] = {column: getattr(executable.moves, column).astype(np.int64) for column in wide}
+    other = attrs.evolve(executable, moves=attrs.evolve(executable.moves, **columns))
+    verify(other)
+    assert run(other, mode) == run(executable, mode)
 
 
 def device(ipus: int, tiles: int) -> Device:

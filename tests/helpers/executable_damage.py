@@ -43,7 +43,8 @@ def _read(content: bytes) -> Opened:
         }
     unpacker = Unpacker(stored, _texts(opened), UNPACKED_LIMIT)
     unpacker.unpack(opened.tree, Executable)
-    opened.arrays = unpacker.whole  # whose types hold what a test puts there
+    whole = unpacker.whole  # in types that hold what a test puts there
+    opened.arrays = {name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in whole.items()}
     return opened
 
 

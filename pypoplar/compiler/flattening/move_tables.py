@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, fields_dict, frozen
 
-from pypoplar.arrays.dtypes import Int64s, UInt32s
+from pypoplar.arrays.dtypes import Int64s, Integers, UInt32s
 from pypoplar.arrays.freed_memory import give_back
 from pypoplar.arrays.groups import offsets, ragged, sorting_order, whole_groups
 from pypoplar.arrays.swept import shortened
@@ -21,6 +22,7 @@ from pypoplar.interface.layout import NOTHING
 IPU_SPAN = 1 << 48  # no IPU's memory is as large: places of different IPUs are different numbers
 FOLDED_AT_ONCE = 1 << 16  # pieces
 LOOKED_AT = 1 << 12  # pieces of a long move with the host: by them its order is chosen
+MOST = np.iinfo(np.int32).max  # of a number in a column of 32 bits
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
 
 
@@ -416,8 +418,11 @@ class MoveLists:
         parts = {name: [getattr(records, name) for records in self._folded] for name in fields_dict(Records)}
         self._folded.clear()
 
-        def column(name: str, shift: Int64s | None = None) -> Int64s:
-            whole, end = np.empty(rows, np.int64), rows
+        numbers = chain.from_iterable(listed for name, listed in parts.items() if name != "places")
+        dtype: np.dtype[Any] = np.dtype(np.int32 if int(places[-1]) <= MOST and all(map(_is_small, numbers)) else np.int64)
+
+        def column(name: str, shift: Int64s | None = None) -> Integers:
+            whole, end = np.empty(rows, dtype), rows
             own = parts.pop(name)
             while own:  # no part is needed in two forms
                 part = own.pop()
@@ -443,6 +448,11 @@ class MoveLists:
             tile=column("tile"),
             places=np.concatenate([np.zeros(0, np.uint32), *parts.pop("places")]),
         )
+
+
+def _is_small(column: Int64s) -> bool:
+    """Whether all numbers of a column are of 32 bits."""
+    return len(column) == 0 or (int(column.min()) >= -MOST and int(column.max()) <= MOST)
 
 
 @define(eq=False)

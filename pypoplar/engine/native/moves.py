@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from pypoplar.engine.native.header_access import get, table, word
-from pypoplar.engine.native.memory_operations import copy_memory, load_i64, load_u32, store_i64, store_u32
+from pypoplar.engine.native.memory_operations import copy_memory, load_i32, load_i64, load_u32, store_i64, store_u32
 from pypoplar.engine.native.unit import entry, part
 from pypoplar.interface.header_slots import HOST, Slot
 from pypoplar.interface.layout import NOTHING
 
 PLACE_BYTES = 4  # a place of a list is a uint32
+COMPACT_BYTES = 4  # what a number takes in columns that are int32
+
+
+@part
+def column_entry(column: int, record: int, compact: int) -> int:
+    """An entry of a column of the moves."""
+    return load_i32(column + COMPACT_BYTES * record) if compact != 0 else word(column, record)
 
 
 @part
 def move_many(header: int, record: int, source: int, target: int, size: int, count: int) -> None:
     """A record of several pieces, by equal steps or by a list of places on one side; words are loaded and stored by themselves."""
-    listed, spread = get(header, Slot.MOVE_SOURCE_LIST, record), get(header, Slot.MOVE_TARGET_LIST, record)
-    source_step, target_step = get(header, Slot.MOVE_SOURCE_STEP, record), get(header, Slot.MOVE_TARGET_STEP, record)
+    compact = table(header, Slot.MOVE_COMPACT)
+    listed = column_entry(table(header, Slot.MOVE_SOURCE_LIST), record, compact)
+    spread = column_entry(table(header, Slot.MOVE_TARGET_LIST), record, compact)
+    source_step = column_entry(table(header, Slot.MOVE_SOURCE_STEP), record, compact)
+    target_step = column_entry(table(header, Slot.MOVE_TARGET_STEP), record, compact)
     places = table(header, Slot.MOVE_PLACES) + PLACE_BYTES * max(listed, spread)
     if size == 4 and listed != NOTHING:
         for i in range(count):
@@ -36,13 +46,14 @@ def move_many(header: int, record: int, source: int, target: int, size: int, cou
 @part
 def move_records(header: int, first: int, last: int, source: int, target: int) -> None:
     """Do the move records `first` to `last`; their places count from `source` and `target`."""
+    compact = table(header, Slot.MOVE_COMPACT)
     sizes, counts = table(header, Slot.MOVE_BYTES), table(header, Slot.MOVE_COUNT)
     sources, targets = table(header, Slot.MOVE_SOURCE), table(header, Slot.MOVE_TARGET)
     for record in range(first, last):
-        size = word(sizes, record)
-        count = word(counts, record)
-        piece = source + word(sources, record)
-        place = target + word(targets, record)
+        size = column_entry(sizes, record, compact)
+        count = column_entry(counts, record, compact)
+        piece = source + column_entry(sources, record, compact)
+        place = target + column_entry(targets, record, compact)
         if count > 1:
             move_many(header, record, piece, place, size, count)
         elif size == 4:

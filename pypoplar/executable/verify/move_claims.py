@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.arrays.groups import sums_between
 from pypoplar.executable.claims import LARGEST, Where
 from pypoplar.executable.executable import Executable
@@ -95,7 +95,7 @@ def _verify_records(moves: Moves, tiles: int) -> None:
 
 def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int64s:
     """Where the bytes of each list end on the host's side, 0 for lists that do not touch it; those of IPUs lie in their memory."""
-    ends = _largest(moves.first, _record_ends(moves, side, other))
+    ends = _list_ends(moves, side, other)
     ipu = getattr(moves, side + "_ipu")
     reached = np.where(ipu == HOST, 0, ends)
     where = f"the end of moves.{side} in list"
@@ -103,24 +103,26 @@ def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int
     return ends - reached
 
 
-def _record_ends(moves: Moves, side: str, other: str) -> Int64s:
-    """Where the bytes of each record end on a side, which begins at 0."""
+def _list_ends(moves: Moves, side: str, other: str) -> Int64s:
+    """Where the bytes of each list end on a side, which begins at 0; 0 where it has no records."""
     listed = getattr(moves, side + "_list")
     check_range(f"moves.{side}_list", listed, NOTHING, len(moves.places))
-    ends = np.empty(len(listed), np.int64)
+    list_ends = np.zeros(len(moves.first) - 1, np.int64)
     for begin in range(0, len(listed), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
-        ends[part] = _stepped_ends(moves, side, part)
-        named = np.flatnonzero(listed[part] != NOTHING) + begin
+        ends = _stepped_ends(moves, side, part)
+        named = np.flatnonzero(listed[part] != NOTHING)
         if len(named):
-            ends[named] += _largest_places(moves, side, other, named) * moves.bytes[named]
-    return ends
+            records = named + begin
+            ends[named] += _largest_places(moves, side, other, records) * moves.bytes[records]
+        np.maximum(list_ends, _largest(np.clip(moves.first - begin, 0, len(ends)), ends), out=list_ends)
+    return list_ends
 
 
 def _stepped_ends(moves: Moves, side: str, part: slice) -> Int64s:
     """Where the bytes of some records end that go in steps; of those with a list, where a first place of 0 ends."""
-    base, step = getattr(moves, side)[part], getattr(moves, side + "_step")[part]
-    steps = np.where(getattr(moves, side + "_list")[part] != NOTHING, 0, moves.count[part] - 1)
+    base, step = _wide(getattr(moves, side)[part]), _wide(getattr(moves, side + "_step")[part])
+    steps = np.where(getattr(moves, side + "_list")[part] != NOTHING, 0, _wide(moves.count[part]) - 1)
 
     def where(name: str) -> Where:
         return lambda entry: f"{name}[{part.start + entry}]"
@@ -133,16 +135,21 @@ def _stepped_ends(moves: Moves, side: str, part: slice) -> Int64s:
     return ends
 
 
+def _wide(column: Integers) -> Int64s:
+    """A column whose sums and products stay within their type."""
+    return column.astype(np.int64)
+
+
 def _largest_places(moves: Moves, side: str, other: str, records: Int64s) -> Int64s:
     """The largest place of each of these records, which have a list."""
-    first, count, size = getattr(moves, side + "_list")[records], moves.count[records], moves.bytes[records]
+    first, count, size = map(_wide, (getattr(moves, side + "_list")[records], moves.count[records], moves.bytes[records]))
 
     def where(entry: int) -> str:
         return f"the listed moves.{side}[{records[entry]}]"
 
     check_least(f"moves.{side}_list count", count, 2, "is not of several small pieces", where)
     check_most(f"moves.{side}_list bytes", size, LISTED_BYTES, "is not of several small pieces", where)
-    apart = getattr(moves, other + "_step")[records]
+    apart = _wide(getattr(moves, other + "_step")[records])
     check_each(f"moves.{side}_list gap", apart == size, "has a gap on the other side", where)
     check_most(
         f"moves.{side}_list end", first + count, len(moves.places), "is too long", lambda at: f"moves.{side}_list[{records[at]}]"

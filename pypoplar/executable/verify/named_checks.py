@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Bools, Integers
 from pypoplar.executable.claims import Where, claim, claim_each, claim_least, claim_most, claim_number, claim_range
 
 
@@ -28,17 +28,17 @@ def check_limit(name: str, value: int, most: int, text: str) -> None:
     claim(value <= most, text)
 
 
-def check_range(name: str, values: Int64s, low: int, high: int, where: Where = "", text: str = "") -> None:
+def check_range(name: str, values: Integers, low: int, high: int, where: Where = "", text: str = "") -> None:
     """``low <= value < high`` for every value; `text` says what the value at fault is, if not itself with its bounds."""
     claim_range(where or name, values, low, high, text)
 
 
-def check_least(name: str, values: Int64s, least: Int64s | int, text: str = "", where: Where = "") -> None:
+def check_least(name: str, values: Integers, least: Integers | int, text: str = "", where: Where = "") -> None:
     """``value >= least`` for every value; `text` as for `check_range`."""
     claim_least(where or name, values, least, text)
 
 
-def check_most(name: str, values: Int64s, most: Int64s | int, text: str = "", where: Where = "") -> None:
+def check_most(name: str, values: Integers, most: Integers | int, text: str = "", where: Where = "") -> None:
     """``value <= most`` for every value; `text` as for `check_range`."""
     claim_most(where or name, values, most, text)
 
@@ -53,7 +53,7 @@ def check_shape(name: str, values: AnyArray, *shape: int, where: str = "") -> No
     claim(values.shape == shape, f"{where or name} has the shape {list(values.shape)}: expected {list(shape)}")
 
 
-def check_running(name: str, values: Int64s, parts: int | None, end: int, least: int = 0, text: str = "goes backwards") -> None:
+def check_running(name: str, values: Integers, parts: int | None, end: int, least: int = 0, text: str = "goes backwards") -> None:
     """``values[i]`` to ``values[i + 1]`` is part i: from 0 to `end`, at least so many in each; None for any number of parts."""
     if parts is None:
         check(f"{name} shape", values.ndim == 1 and len(values) > 0, f"{name} is empty")
