@@ -7,7 +7,8 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
 from tokenize import TokenError
@@ -39,6 +40,9 @@ NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, T
 """What NumPy raises where a member is no array: its header is Python text that is taken apart."""
 
 AT_ONCE = 1 << 18  # bytes of an array that are unpacked before they are put where they belong: within a processor's cache
+
+READERS = 4
+WORTH_THREADS = 1 << 20  # elements
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of all others zipfile unpacks as much as there is
 
@@ -127,11 +131,21 @@ class StoredArray:
     size: int
     begin: int  # bytes of the header
 
-    def read(self, declared: np.dtype[Any]) -> AnyArray:
-        """Its elements as those of a type that `holds` them."""
-        array: AnyArray = np.empty(self.size, declared)
+    def read_into(self, array: AnyArray) -> None:
+        """Fill an array as long, of a type that `holds` the elements."""
         self._archive.read_into(array, self)
-        return array
+
+
+def read_all(wanted: Iterable[tuple[StoredArray, AnyArray]]) -> None:
+    """Fill arrays, the largest first, on a few threads: zlib lets go of the interpreter's lock."""
+    largest_first = sorted(wanted, key=lambda pair: -pair[0].size * pair[0].dtype.itemsize)
+    if sum(stored.size for stored, _ in largest_first) < WORTH_THREADS:
+        for stored, array in largest_first:
+            stored.read_into(array)
+        return
+    with ThreadPoolExecutor(READERS, "pypoplar reader") as readers:
+        for done in [readers.submit(stored.read_into, array) for stored, array in largest_first]:
+            done.result()
 
 
 @contextmanager

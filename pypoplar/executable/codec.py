@@ -190,6 +190,7 @@ class Unpacker:
     texts: list[tuple[str, ...]]
     limit: int
     whole: dict[str, AnyArray] = field(factory=dict)  # the others, in their own types
+    unread: list[tuple[StoredArray, AnyArray]] = field(factory=list)  # those of them that have to be filled yet
     _size: int = 0  # in bytes, of these
     _made: dict[tuple[Any, ...], AnyArray] = field(factory=dict)  # what was shared is shared again
 
@@ -260,7 +261,11 @@ class Unpacker:
             dtype = stored.dtype
         self._size += stored.size * dtype.itemsize
         claim_unpacked("its arrays take", self._size, self.limit)
-        self.whole[name] = stored.read(dtype) if isinstance(stored, StoredArray) else widened(stored, dtype)
+        if isinstance(stored, StoredArray):
+            self.whole[name] = np.empty(stored.size, dtype)
+            self.unread.append((stored, self.whole[name]))
+        else:
+            self.whole[name] = widened(stored, dtype)
         return self.whole[name]
 
 

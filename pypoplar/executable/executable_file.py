@@ -23,7 +23,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError, PoplarTypeError
-from pypoplar.executable.archive import Archive, Place, StoredArray, claim_unpacked, opened
+from pypoplar.executable.archive import Archive, Place, StoredArray, claim_unpacked, opened, read_all
 from pypoplar.executable.claims import claim
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import UNPACKED_LIMIT, Executable
@@ -140,6 +140,7 @@ def _read(archive: Archive) -> Executable:
     executable: Executable = unpacker.unpack(head["executable"], Executable)
     surplus = sorted(unpacker.arrays)
     claim(not surplus, f"surplus arrays: {', '.join(surplus)}")
+    read_all(unpacker.unread)
     verify(executable)
     return executable
 

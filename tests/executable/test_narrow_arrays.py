@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from pypoplar import Executable, FileLoadError
+from pypoplar.executable import archive
 from pypoplar.executable.exchange_account import MESSAGE
 from pypoplar.executable.narrow_arrays import holds, narrowed, widened
 from pypoplar.executable.verify.move_claims import COLUMNS
@@ -110,6 +111,19 @@ def test_arrays_that_are_small_in_the_file_alone_are_refused():
     opened = Opened(saved(control()))
     opened.arrays["moves.source"] = np.zeros(1 << 20, np.uint8)
     assert "the file: its arrays take" in refusal(opened.content(), unpacked_limit=1 << 22)
+
+
+def test_arrays_that_several_threads_read_are_the_same_and_damage_is_told(monkeypatch):
+    content = saved(control())
+    monkeypatch.setattr(archive, "WORTH_THREADS", 0)
+    monkeypatch.setattr(archive, "AT_ONCE", 16)  # many parts
+    assert saved(Executable.load(io.BytesIO(content))) == content
+    damaged = bytearray(content)
+    with zipfile.ZipFile(io.BytesIO(content)) as members:
+        begin = members.getinfo("moves.tile.npy").header_offset
+    place = content.index(b"NUMPY", begin) if b"NUMPY" in content[begin : begin + 200] else begin + 90
+    damaged[place + 40] ^= 1
+    assert "moves.tile" in refusal(bytes(damaged))
 
 
 def test_a_member_that_ends_early_is_told():
