@@ -44,6 +44,7 @@ ROWS = (
     "networks",
     "transformer",
     "torch_models",
+    "second_starts",
     "onnx_models",
     "keras_models",
     "large_networks",
