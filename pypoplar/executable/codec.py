@@ -14,6 +14,7 @@ import functools
 import math
 import types
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -90,11 +91,31 @@ OF_ANY_WIDTH = (Integers, StructuredArray)  # records stay as the file has them:
 COMPACT, WIDE = np.dtype(np.int32), np.dtype(np.int64)  # of arrays that are declared as `Integers`: the first that holds them
 
 
+@functools.cache
 def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
     """The dtype of an array that is declared as one of `pypoplar.arrays.dtypes`; the widest where there is a choice."""
     if kind == Integers:
         return WIDE
     return RECORDS[path] if kind == StructuredArray else np.dtype(get_args(get_args(kind)[1])[0])
+
+
+class StoredForm(Enum):
+    """How values of a declared type stand in a file."""
+
+    OPTIONAL, ARRAY, TEXTS, PART, OWN, SEQUENCE, MAPPING, PLAIN = range(8)
+
+
+@functools.cache
+def stored_form(kind: Any) -> StoredForm:
+    """The form of values of a declared type, which is asked for each of them."""
+    if isinstance(kind, types.UnionType):
+        return StoredForm.OPTIONAL
+    if kind == tuple[str, ...]:
+        return StoredForm.TEXTS
+    if kind in PARTS or kind in OWN_FORM:
+        return StoredForm.PART if kind in PARTS else StoredForm.OWN
+    forms = {np.ndarray: StoredForm.ARRAY, list: StoredForm.SEQUENCE, tuple: StoredForm.SEQUENCE, Mapping: StoredForm.MAPPING}
+    return forms.get(get_origin(kind), StoredForm.PLAIN)
 
 
 def path_to(path: str, name: str) -> str:
@@ -113,23 +134,25 @@ class Packer:
 
     def pack(self, value: Any, kind: Any, path: str = "") -> Any:
         """The tree of a value of the declared type `kind`."""
-        if isinstance(kind, types.UnionType):
-            return None if value is None else self.pack(value, present(kind), path)
-        if get_origin(kind) is np.ndarray:
-            compact = kind == Integers and value.dtype == COMPACT
-            return self._once(value, lambda: self._array(value, COMPACT if compact else dtype_of(kind, path), path))
-        if kind == tuple[str, ...]:
-            return self._once(value, lambda: self._text(value))
-        if kind in PARTS:
-            stored = {name: of for name, of in fields_of(kind).items() if self._is_told(value, kind, name)}
-            return {name: self.pack(getattr(value, name), of, path_to(path, name)) for name, of in stored.items()}
-        if kind in OWN_FORM:
-            return value.to_json()
-        if get_origin(kind) in (list, tuple):
-            return [self.pack(entry, of, path) for entry, of in zip(value, element_types(kind, len(value)), strict=True)]
-        if get_origin(kind) is Mapping:
-            return {name: self.pack(entry, get_args(kind)[1], path) for name, entry in value.items()}
-        return plain(value) if kind is Any else kind(value)
+        match stored_form(kind):
+            case StoredForm.OPTIONAL:
+                return None if value is None else self.pack(value, present(kind), path)
+            case StoredForm.ARRAY:
+                compact = kind == Integers and value.dtype == COMPACT
+                return self._once(value, lambda: self._array(value, COMPACT if compact else dtype_of(kind, path), path))
+            case StoredForm.TEXTS:
+                return self._once(value, lambda: self._text(value))
+            case StoredForm.PART:
+                stored = {name: of for name, of in fields_of(kind).items() if self._is_told(value, kind, name)}
+                return {name: self.pack(getattr(value, name), of, path_to(path, name)) for name, of in stored.items()}
+            case StoredForm.OWN:
+                return value.to_json()
+            case StoredForm.SEQUENCE:
+                return [self.pack(entry, of, path) for entry, of in zip(value, element_types(kind, len(value)), strict=True)]
+            case StoredForm.MAPPING:
+                return {name: self.pack(entry, get_args(kind)[1], path) for name, entry in value.items()}
+            case StoredForm.PLAIN:
+                return plain(value) if kind is Any else kind(value)
 
     @staticmethod
     def _is_told(value: Any, kind: type, name: str) -> bool:
@@ -168,6 +191,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be part of a saved executable")
 
 
+@functools.cache
 def present(kind: types.UnionType) -> Any:
     """What ``X | None`` is if it is not None."""
     return next(choice for choice in get_args(kind) if choice is not type(None))
@@ -196,25 +220,26 @@ class Unpacker:
 
     def unpack(self, tree: Any, kind: Any, path: str = "", where: str = "") -> Any:
         """The value of the declared type `kind`. `where` names it in messages: the path with the positions in lists."""
-        if isinstance(kind, types.UnionType):
-            return None if tree is None else self.unpack(tree, present(kind), path, where)
-        if get_origin(kind) is np.ndarray:
-            return self._array(tree, kind, path, where)
-        if kind == tuple[str, ...]:
-            claim(
-                type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts"
-            )
-            return self.texts[tree]
-        if kind in PARTS:
-            return self._part(tree, kind, path, where)
-        if kind in OWN_FORM:
-            return _own_form(tree, kind, where)
-        if get_origin(kind) in (list, tuple):
-            return self._sequence(tree, kind, path, where)
-        if get_origin(kind) is Mapping:
-            claim_kind(tree, dict, where)
-            return {name: self.unpack(entry, get_args(kind)[1], path, f"{where}[{name!r}]") for name, entry in tree.items()}
-        return tree if kind is Any else claim_kind(tree, kind, where)
+        match stored_form(kind):
+            case StoredForm.OPTIONAL:
+                return None if tree is None else self.unpack(tree, present(kind), path, where)
+            case StoredForm.ARRAY:
+                return self._array(tree, kind, path, where)
+            case StoredForm.TEXTS:
+                listed = type(tree) is int and 0 <= tree < len(self.texts)
+                claim(listed, f"{where} is {short(tree)}: expected one of the lists of texts")
+                return self.texts[tree]
+            case StoredForm.PART:
+                return self._part(tree, kind, path, where)
+            case StoredForm.OWN:
+                return _own_form(tree, kind, where)
+            case StoredForm.SEQUENCE:
+                return self._sequence(tree, kind, path, where)
+            case StoredForm.MAPPING:
+                claim_kind(tree, dict, where)
+                return {name: self.unpack(entry, get_args(kind)[1], path, f"{where}[{name!r}]") for name, entry in tree.items()}
+            case StoredForm.PLAIN:
+                return tree if kind is Any else claim_kind(tree, kind, where)
 
     def _part(self, tree: Any, kind: type, path: str, where: str) -> Any:
         claim_kind(tree, dict, where)
@@ -235,19 +260,17 @@ class Unpacker:
     def _array(self, tree: Any, kind: Any, path: str, where: str) -> AnyArray:
         dtype = dtype_of(kind, path)
         named = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
-        claim(
-            named and all(type(number) is int and number >= 0 for number in tree[1:]),
-            f"{where} is {short(tree)}: expected an array",
-        )
+        if not named or not all(type(number) is int and number >= 0 for number in tree[1:]):
+            raise FileLoadError(f"{where} is {short(tree)}: expected an array")
         name, begin, *shape = tree
         whole = self.whole.get(name)
         if whole is None:
             whole = self._widened(name, kind, dtype, where)
-        narrower = kind in OF_ANY_WIDTH and holds(whole.dtype, dtype)
-        if whole.dtype != dtype and not narrower:  # its text takes as long as all else here
+        if whole.dtype != dtype and not (kind in OF_ANY_WIDTH and holds(whole.dtype, dtype)):
             raise FileLoadError(f"{where} is an array of {whole.dtype}: expected {dtype}")
         size = math.prod(shape)
-        claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
+        if begin + size > len(whole):
+            raise FileLoadError(f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
         return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))
 
     def _widened(self, name: str, kind: Any, dtype: np.dtype[Any], where: str) -> AnyArray:
@@ -271,8 +294,10 @@ class Unpacker:
 
 def claim_kind(tree: Any, kind: type, where: str) -> Any:
     """`tree` if it is of exactly this type, and of 64 bits if it is a number."""
-    kinds = {int: "a whole number", bool: "true or false", str: "a text", list: "a list", dict: "named values"}
-    claim(type(tree) is kind, f"{where or 'the executable'} is {short(tree)}: expected {kinds.get(kind, kind.__name__)}")
+    other = type(tree) is not kind
+    if other:  # a text of each value would take longer than all else
+        kinds = {int: "a whole number", bool: "true or false", str: "a text", list: "a list", dict: "named values"}
+        raise FileLoadError(f"{where or 'the executable'} is {short(tree)}: expected {kinds.get(kind, kind.__name__)}")
     claim(kind is not int or -(1 << 63) <= tree < 1 << 63, f"{where} does not fit in 64 bits")
     return tree
 

@@ -24,7 +24,7 @@ from pypoplar.interface.layout import NOTHING
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
 
-AT_ONCE = 1 << 18  # records: what is worked out of them on the way takes little memory
+AT_ONCE = 1 << 16  # records: what is worked out of them on the way stays within a processor's cache
 
 
 @frozen(eq=False)
@@ -121,17 +121,22 @@ def _list_ends(moves: Moves, side: str, other: str) -> Int64s:
 
 def _stepped_ends(moves: Moves, side: str, part: slice) -> Int64s:
     """Where the bytes of some records end that go in steps; of those with a list, where a first place of 0 ends."""
-    base, step = _wide(getattr(moves, side)[part]), _wide(getattr(moves, side + "_step")[part])
-    steps = np.where(getattr(moves, side + "_list")[part] != NOTHING, 0, _wide(moves.count[part]) - 1)
+    ends = _wide(getattr(moves, side)[part]) + moves.bytes[part]
+    several = np.flatnonzero((moves.count[part] > 1) & (getattr(moves, side + "_list")[part] == NOTHING))
+    if len(several) == 0:
+        return ends
+    records = several + part.start
+    steps, step = _wide(moves.count[records]) - 1, _wide(getattr(moves, side + "_step")[records])
 
     def where(name: str) -> Where:
-        return lambda entry: f"{name}[{part.start + entry}]"
+        return lambda entry: f"{name}[{records[entry]}]"
 
     most = LARGEST // np.maximum(np.abs(step), 1)
     check_most(f"moves.{side}_step span", steps, most, "goes too far", where(f"moves.{side}_step"))
     span = steps * step
+    base = _wide(getattr(moves, side)[records])
     check_least(f"moves.{side} begin", base + np.minimum(span, 0), 0, "goes below 0", where(f"moves.{side}"))
-    ends: Int64s = base + np.maximum(span, 0) + moves.bytes[part]
+    ends[several] += np.maximum(span, 0)
     return ends
 
 
