@@ -17,6 +17,8 @@ from pypoplar.engine.services import Services
 from pypoplar.engine.streams import HostStreams
 from pypoplar.executable.executable import Executable
 
+AT_ONCE = 1 << 15  # bytes of small pieces of the image that are written together, within a processor's cache
+
 
 @frozen(eq=False)
 class Replica:
@@ -93,5 +95,8 @@ def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> N
             for to, start in zip(address[pieces], begin[pieces], strict=True):
                 memory[to : to + length] = data[start : start + length]
             continue
-        inside = np.arange(int(length))
-        memory[address[pieces][:, None] + inside] = data[begin[pieces][:, None] + inside]
+        inside, places, starts = np.arange(int(length)), address[pieces], begin[pieces]
+        most = max(1, AT_ONCE // int(length))
+        for first in range(0, len(places), most):
+            part = slice(first, first + most)
+            memory[places[part, None] + inside] = data[starts[part, None] + inside]
