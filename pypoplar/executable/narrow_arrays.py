@@ -40,7 +40,7 @@ def _narrowest(array: AnyArray) -> np.dtype[Any]:
     if not array.size or not _are_whole(array.dtype):
         return array.dtype
     least, most = int(array.min()), int(array.max())
-    smaller = (one for one in NARROW if one.itemsize < array.dtype.itemsize)
+    smaller = (one for one in NARROW if one.itemsize < array.dtype.itemsize and np.can_cast(one, array.dtype))
     return next((one for one in smaller if np.iinfo(one).min <= least and most <= np.iinfo(one).max), array.dtype)
 
 

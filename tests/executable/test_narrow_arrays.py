@@ -42,6 +42,14 @@ def test_numbers_come_back_whatever_they_are(array):
     assert np.array_equal(back, array)
 
 
+@pytest.mark.parametrize(("name", "stored"), [("u8", "u4"), ("i8", "i4"), ("u4", "u4"), ("i4", "i4")])
+def test_types_with_and_without_a_sign_are_kept_by_themselves(name, stored):
+    """One that has no sign is not read from one that has."""
+    array = np.array([1 << 16], name)
+    assert narrowed(array).dtype == stored
+    assert holds(np.dtype(stored), array.dtype)
+
+
 @given(npst.arrays(MESSAGE, st.integers(0, 4)))
 def test_records_come_back_whatever_they_hold(array):
     stored = narrowed(array)

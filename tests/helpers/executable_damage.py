@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pypoplar import Executable
-from pypoplar.executable.codec import Unpacker
+from pypoplar.executable.codec import RECORDS, Unpacker
 from pypoplar.executable.executable import UNPACKED_LIMIT
+from pypoplar.executable.narrow_arrays import widened
 from pypoplar.interface.opcodes import Opcode, ProgramRow
 
 RUNNER = Path(__file__).with_name("executable_runner.py")
@@ -43,9 +44,15 @@ def _read(content: bytes) -> Opened:
         }
     unpacker = Unpacker(stored, _texts(opened), UNPACKED_LIMIT)
     unpacker.unpack(opened.tree, Executable)
-    whole = unpacker.whole  # in types that hold what a test puts there
-    opened.arrays = {name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in whole.items()}
+    opened.arrays = {name: _roomy(array, RECORDS.get(name)) for name, array in unpacker.whole.items()}
     return opened
+
+
+def _roomy(array: Any, record: Any) -> Any:
+    """An array in a type that holds what a test puts there."""
+    if record is not None:
+        return widened(array, record)
+    return array.astype(np.int64) if array.dtype == np.int32 else array
 
 
 def _texts(opened: Opened) -> list[tuple[str, ...]]:
