@@ -223,20 +223,14 @@ def concat_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:
 
 def pieces_of_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> Int64s:
     """[slices]: in how many pieces the slices ``[begin[i], end[i])`` of a flat tensor lie in memory."""
-    runs, owner = _runs_of_slices(tensor, begin, end).cut(*_bounds_of_slices(begin, end))
+    runs, owner = tensor._run_list().cut(begin, end)
     pieces: Int64s = np.bincount(owner, np.where(runs.step == 1, 1, runs.count), len(begin)).astype(np.int64)
     return pieces
 
 
-def numbers_of_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> Int64s:
-    """A number for each element of the slices ``[begin[i], end[i])`` of a flat tensor: equal ones are of one element."""
-    return _runs_of_slices(tensor, begin, end).ids()
-
-
-def _bounds_of_slices(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
-    """Where each of some slices begins and ends when they stand one behind the other."""
-    last = np.cumsum(end - begin)
-    return last - (end - begin), last
+def element_numbers(tensor: Tensor) -> Int64s:
+    """A number for each element of the flattened tensor: equal ones are of one element."""
+    return tensor._run_list().ids()
 
 
 def _runs_of_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> RunList:

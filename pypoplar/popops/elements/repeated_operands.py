@@ -12,7 +12,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.repeated_rows import RepeatedRows, repeated_rows
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat_slices, numbers_of_slices, pieces_of_slices
+from pypoplar.graph.views import concat_slices, element_numbers, pieces_of_slices
 from pypoplar.popops.elements.element_cycles import MISALIGNED_ROW
 from pypoplar.poputil.cost_conventions import MESSAGE
 from pypoplar.poputil.cycles import ceiling, share_of_worker
@@ -30,7 +30,7 @@ def comes_again(target: Target, view: Tensor, regions: TileRegions) -> bool:
     if gathering <= target.getNumWorkerContexts() * row_cycles(target, 1, 1, 1):
         return False
     mine = regions.tile == tile
-    found = _repeated(view, regions.begin[mine], regions.end[mine], 1)
+    found = _repeated(concat_slices(view, regions.begin[mine], regions.end[mine]).expand([0]))
     if found is None:
         return False
     rows = row_cycles(target, int(regions.elements()[tile]), found.inner, found.place.shape[1])
@@ -51,16 +51,12 @@ def fields_of_repeated(name: str, view: Tensor, begin: Int64s, end: Int64s, coun
 
     One that does not repeat itself on these tiles is there as it is read.
     """
-    found = _repeated(view, begin, end, count)
+    rows = concat_slices(view, begin, end).reshape([count, -1])
+    found = _repeated(rows)
     if found is None:
-        rows = concat_slices(view, begin, end).reshape([count, -1])
         return {name: rows, offset_field(name): np.zeros(count, np.int64), inner_field(name): np.ones(count, np.int64)}
-    size = end - begin
-    first = np.cumsum(size) - size
-    place = (found.place + np.arange(count)[:, None] * (int(size.sum()) // count)).reshape(-1)  # in the slices
-    slice_of = np.searchsorted(first + size, place, "right")
-    at = begin[slice_of] + place - first[slice_of]
-    once = concat_slices(view, at, at + 1).reshape([count, -1])
+    at = (found.place + np.arange(count)[:, None] * rows.dim(1)).reshape(-1)
+    once = concat_slices(rows.flatten(), at, at + 1).reshape([count, -1])
     return {name: once, offset_field(name): found.offset, inner_field(name): np.full(count, found.inner)}
 
 
@@ -74,5 +70,5 @@ def inner_field(name: str) -> str:
     return f"{name}Inner"
 
 
-def _repeated(view: Tensor, begin: Int64s, end: Int64s, count: int) -> RepeatedRows | None:
-    return repeated_rows(numbers_of_slices(view, begin, end).reshape(count, -1))
+def _repeated(rows: Tensor) -> RepeatedRows | None:
+    return repeated_rows(element_numbers(rows).reshape(rows.shape()))
