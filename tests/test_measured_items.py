@@ -48,12 +48,13 @@ def missed(pytester, monkeypatch):
     """The lines of two modules that a run of tests does not reach, as pytest-cov has it; the first ends at a door."""
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE"):
         monkeypatch.delenv(name, raising=False)  # of a run that measures this one
-    pytester.makepyfile(door=DOOR, inside=INSIDE, conftest="pytest_plugins = ['measured_items']")
+    pytester.makepyfile(door=DOOR, inside=INSIDE)
     (pytester.path / ".coveragerc").write_text(SETTINGS)
     pytester.makeini(f"[pytest]\npythonpath = . {HELPERS}\nmarkers = no_cover: not measured")
 
-    def run(tests, *options):
-        pytester.makepyfile(test_it=f"import pytest\nfrom door import enter\n{tests}")
+    def run(tests, *options, together="elsewhere"):
+        conftest = f"import measured_items\n\nmeasured_items.TOGETHER = ({together!r},)\npytest_plugins = ['measured_items']"
+        pytester.makepyfile(test_it=f"import pytest\nfrom door import enter\n{tests}", conftest=conftest)
         pytester.runpytest_subprocess("--cov=.", "--cov-report=json", *options).assert_outcomes(passed=PASSED)
         files = json.loads((pytester.path / "coverage.json").read_text())["files"]
         return {name: files[name]["missing_lines"] for name in ("door.py", "inside.py")}
@@ -88,13 +89,19 @@ def test_another_form_counts_that_many_sets_come_to_after_many_that_are_alike(mi
     assert missed(SETS.format(numbers=numbers)) == {"door.py": [3], "inside.py": [3]}
 
 
-def test_slow_tests_of_a_file_take_turns_together(missed):
+def test_the_tests_of_a_file_that_go_through_all_rooms_take_turns_together(missed):
     tests = [f"def test_{number}():\n    enter(1)\n" for number in range(PASSED - 1)]
-    tests.insert(2, "def test_many():\n    enter(100)\n")
-    quick = "\n".join(tests)
+    second, third = ("\n".join([*tests[:at], "def test_many():\n    enter(100)\n", *tests[at:]]) for at in (1, 2))
+    assert missed(second, together="test_it")["inside.py"] == [3]
+    assert missed(third, together="test_it")["inside.py"] == [3, 6]
+    assert missed(third, together="test_other")["inside.py"] == [3]
+
+
+def test_what_only_slow_tests_reach_does_not_count(missed):
+    tests = [f"def test_{number}():\n    enter(1)\n" for number in range(PASSED - 1)]
+    slow = "@pytest.mark.slow\ndef test_many():\n    enter(100)\n"
     marks = "markers=slow: long\nno_cover: not measured"
-    assert missed(quick)["inside.py"] == [3]
-    assert missed(f"pytestmark = pytest.mark.slow\n\n{quick}", "-o", marks)["inside.py"] == [3, 6]
+    assert missed("\n".join([*tests, slow]), "-o", marks)["inside.py"] == [3, 6]
 
 
 LAW = """

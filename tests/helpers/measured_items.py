@@ -2,9 +2,9 @@
 
 What is measured takes up to twice as long, and most sets go over lines that others have been to. So after one that reached nothing
 new one passes by unmeasured, after each further one three; a set that reaches something new lets none pass.
-A first set alone would not do: where it ends in an error at the door, its sisters are the ones that come into the house. The slow
-items of a file take turns together, as if they were sets of one test: they do at length what quick ones do, or each other.
-Processes that laws start, or items with `no_cover`, are not measured either.
+A first set alone would not do: where it ends in an error at the door, its sisters are the ones that come into the house. The items
+of a file of `TOGETHER` take turns together, as if they were sets of one test: most are a model that goes through all rooms.
+Not measured are slow items, which do at length what quick ones do, items with `no_cover`, and processes that these or laws start.
 
 So coverage is never above what is true, and a little below. Lines that modules run when they are imported are not lost where an
 item that is not measured imports them first: `test_import` imports all of them in a process of its own, which is measured.
@@ -23,6 +23,7 @@ import pytest
 
 MOST_PASSING = 3
 EXAMPLES = 5  # of a law
+TOGETHER = ("tests/poptorch/", "tests/keras/")  # what lies there
 PROCESSES = "COVERAGE_PROCESS_CONFIG"  # by which coverage measures the processes that tests start
 
 
@@ -53,9 +54,10 @@ class MeasuredItems:
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-cov's own
     def pytest_runtest_call(self, item: pytest.Function) -> Generator[None, object, object]:
         """Decide before the item runs, and see what it has reached."""
-        test = item.nodeid.partition("[")[0]
-        turns = self._turns[test.partition("::")[0] if item.get_closest_marker("slow") else test]
+        turns = self._turns[item.nodeid.partition("::" if item.nodeid.startswith(TOGETHER) else "[")[0]]
         law = item.get_closest_marker("hypothesis")
+        if item.get_closest_marker("slow"):
+            item.add_marker("no_cover")
         with pytest.MonkeyPatch.context() as environment:
             if law or item.get_closest_marker("no_cover"):
                 environment.delenv(PROCESSES, raising=False)
