@@ -141,6 +141,6 @@ def test_a_drawn_model_makes_keras_step(seed):
 
 @pytest.mark.slow
 @given(st.integers(0, 1 << 20))
-@examples(30)
+@examples(12)
 def test_drawn_models_that_share_layers_make_keras_steps(seed):
     steps_are_those_of_keras(seed, (0, 1, 0, 1))

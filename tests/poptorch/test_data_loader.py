@@ -118,7 +118,7 @@ def test_remainders_of_several_processes_are_put_together():
             return [sorted(batch.tolist()) for _ in range(2) for batch in made]
 
     assert len(samples(DataLoaderMode.Async)) == 2 * 6  # 2 of each process
-    for size in (None, 1, 3):
+    for size in (None, 3):
         batches = samples(DataLoaderMode.AsyncRebatched, rebatched_worker_size=size)
         assert len(batches) == 2 * 6
     batches = samples(DataLoaderMode.AsyncRebatched, drop_last=False)[:7]

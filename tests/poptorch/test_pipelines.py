@@ -127,7 +127,7 @@ def test_drawn_networks_give_in_a_pipeline_what_they_give_in_turn(seed, stages, 
 
 
 @pytest.mark.slow
-@examples(40)
+@examples(20)
 @given(SEEDS, st.integers(2, 4), st.integers(0, 3), st.booleans(), st.integers(0, 4))
 def test_results_and_weights_of_random_networks_are_those_of_stages_in_turn(seed, stages, more, training, kind):
     batches = (2 * stages - 1 if training else stages) + more

@@ -41,7 +41,7 @@ def test_expressions_and_assignments_are_those_of_cpp(data):
 
 @compiled
 @pytest.mark.slow
-@examples(100)
+@examples(60)
 @given(st.data())
 def test_loops_branches_and_lambdas_are_those_of_cpp(data):
     _law(data, 2, 4)

@@ -19,7 +19,7 @@ def ranks(request):
     found.close()
 
 
-@examples(30, fewest=5)  # each costs two processes and the test half a second
+@examples(15, fewest=5)  # each costs two processes and the test half a second
 @given(SEEDS, st.integers(1, 4), st.sampled_from(["native", "interpret"]), st.integers(1, 2))
 def test_replicas_of_several_processes_are_those_of_one(ranks, seed, share, mode, machines):
     processes, workers = ranks

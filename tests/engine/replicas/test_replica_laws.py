@@ -129,7 +129,7 @@ def hold(seed, tiles, replicas, codelets, steps):
                     assert shown(all_left[replica][name]) == shown(one[name]), (mode, threads, replica, name)
 
 
-@examples(30)
+@examples(20)
 @given(SEEDS, st.integers(1, 6), st.sampled_from([1, 3, 16]), st.integers(2, 8))
 def test_replicas_that_never_meet_are_runs_of_one(seed, steps, tiles, replicas):
     hold(seed, tiles, replicas, ALL, steps)
