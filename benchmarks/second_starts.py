@@ -1,6 +1,7 @@
 """A second start with PyTorch: what a process takes until its first call returns, where the cache has the executable.
 
-Importing PyTorch itself, and making the model, do not count: both are the same without pypoplar.
+Importing PyTorch itself with what its `torch.export` imports when it is called, and making the model, do not count: all are the
+same without pypoplar.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def measure(smoke: bool) -> list[Figure]:
 def start(name: str, cache: str, tiles: int) -> None:
     """The first call of a model in this process; prints the seconds of the processor, and those of its parts."""
     import torch
+    import torch.export._trace
 
     begin = time.process_time()
     from pypoplar import poptorch

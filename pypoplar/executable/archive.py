@@ -15,7 +15,7 @@ from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError
@@ -40,6 +40,8 @@ NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, T
 """What NumPy raises where a member is no array: its header is Python text that is taken apart."""
 
 AT_ONCE = 1 << 18  # bytes of an array that are unpacked before they are put where they belong: within a processor's cache
+
+LOCAL_HEADER = 30  # bytes that stand before each member, with its name behind them
 
 READERS = 4
 WORTH_THREADS = 1 << 20  # elements
@@ -81,6 +83,18 @@ class Archive:
         claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
         whole: AnyArray = array
         return whole
+
+    def held(self, stored: StoredArray) -> HeldArray:
+        """An array that can be read when the file is closed: what is held of it is compressed as in the file."""
+        info, file = self._members.getinfo(stored.name), self._members.fp
+        assert file is not None
+        with self._opened(stored.name):
+            file.seek(info.header_offset)
+            names = struct.unpack("<26x2H", file.read(LOCAL_HEADER))  # how long its name is, and what else stands behind it
+            file.seek(sum(names), os.SEEK_CUR)
+            content = file.read(info.compress_size)
+        packed = info.compress_type != zipfile.ZIP_STORED
+        return HeldArray(stored.name, stored.dtype, stored.size, stored.begin, content, packed, info.CRC)
 
     def _stored_array(self, member: IO[bytes], name: str) -> StoredArray | None:
         """The array that the header declares is what follows it; None where it is no plain row of numbers."""
@@ -136,7 +150,34 @@ class StoredArray:
         self._archive.read_into(array, self)
 
 
-def read_all(wanted: Iterable[tuple[StoredArray, AnyArray]]) -> None:
+@frozen(eq=False)
+class HeldArray:
+    """An array that has not been read yet, with the bytes of its member."""
+
+    name: str  # of the member
+    dtype: np.dtype[Any]
+    size: int
+    begin: int  # bytes of the header
+    _content: bytes = field(repr=False)
+    _compressed: bool
+    _checksum: int
+
+    def read_into(self, array: AnyArray) -> None:
+        """Fill an array as long, of a type that `holds` the elements."""
+        size, content, rest = self.begin + self.size * self.dtype.itemsize, self._content, b""
+        if self._compressed:
+            unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+            try:
+                content = unpacking.decompress(content, size + 1)
+            except zlib.error as problem:
+                raise FileLoadError(f"the member {self.name} is damaged: {problem}") from problem
+            rest = unpacking.unused_data
+        whole = len(content) == size and not rest and zlib.crc32(content) == self._checksum
+        claim(whole, f"the member {self.name} is damaged: it is not what its checksum was made of")
+        fill(array, np.frombuffer(content, self.dtype, offset=self.begin))
+
+
+def read_all(wanted: Iterable[tuple[StoredArray | HeldArray, AnyArray]]) -> None:
     """Fill arrays, the largest first, on a few threads: zlib lets go of the interpreter's lock."""
     largest_first = sorted(wanted, key=lambda pair: -pair[0].size * pair[0].dtype.itemsize)
     if sum(stored.size for stored, _ in largest_first) < WORTH_THREADS:

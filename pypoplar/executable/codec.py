@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import attrs
 import numpy as np
@@ -24,7 +25,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import AnyArray, Integers, StructuredArray
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
-from pypoplar.executable.archive import StoredArray, claim_unpacked
+from pypoplar.executable.archive import HeldArray, StoredArray, claim_unpacked, read_all
 from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.cost_facts import CostFacts, Decision
@@ -114,8 +115,10 @@ def stored_form(kind: Any) -> StoredForm:
         return StoredForm.TEXTS
     if kind in PARTS or kind in OWN_FORM:
         return StoredForm.PART if kind in PARTS else StoredForm.OWN
-    forms = {np.ndarray: StoredForm.ARRAY, list: StoredForm.SEQUENCE, tuple: StoredForm.SEQUENCE, Mapping: StoredForm.MAPPING}
-    return forms.get(get_origin(kind), StoredForm.PLAIN)
+    origin = get_origin(kind)
+    if origin in (list, tuple, Sequence):
+        return StoredForm.SEQUENCE
+    return {np.ndarray: StoredForm.ARRAY, Mapping: StoredForm.MAPPING}.get(origin, StoredForm.PLAIN)
 
 
 def path_to(path: str, name: str) -> str:
@@ -200,7 +203,44 @@ def present(kind: types.UnionType) -> Any:
 def element_types(kind: Any, length: int) -> tuple[Any, ...]:
     """The declared types of the elements of a list or tuple."""
     declared = get_args(kind)
-    return (declared[0],) * length if get_origin(kind) is list or declared[-1] is Ellipsis else declared
+    return declared if get_origin(kind) is tuple and declared[-1] is not Ellipsis else (declared[0],) * length
+
+
+Part = TypeVar("Part")
+LATER = ("exchanges",)  # paths of lists that reports alone ask for
+
+
+class LaterList(Sequence[Part]):
+    """A list of parts of a known length, which is made when something is asked of it."""
+
+    def __init__(self, length: int, make: Callable[[], list[Part]]) -> None:
+        self._length, self._lock = length, threading.Lock()
+        self._make: Callable[[], list[Part]] | None = make
+        self._parts: list[Part] = []
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> Part: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Part]: ...
+
+    def __getitem__(self, place: int | slice) -> Part | list[Part]:
+        return self._made()[place]
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self._made())
+
+    def __repr__(self) -> str:
+        return repr(self._made())
+
+    def _made(self) -> list[Part]:
+        with self._lock:
+            if self._make is not None:
+                self._parts, self._make = self._make(), None
+        return self._parts
 
 
 @define(eq=False)
@@ -210,11 +250,12 @@ class Unpacker:
     Arrays may be of narrower whole numbers; in their own types they take at most `limit` bytes.
     """
 
-    arrays: dict[str, StoredArray | AnyArray]  # by path, as they are stored: those that the tree has not asked for
+    arrays: dict[str, StoredArray | HeldArray | AnyArray]  # by path, as they are stored: those that the tree has not asked for
     texts: list[tuple[str, ...]]
     limit: int
     whole: dict[str, AnyArray] = field(factory=dict)  # the others, in their own types
-    unread: list[tuple[StoredArray, AnyArray]] = field(factory=list)  # those of them that have to be filled yet
+    later: tuple[str, ...] = ()  # paths of lists that are made when something is asked of them
+    unread: list[tuple[StoredArray | HeldArray, AnyArray]] = field(factory=list)  # those of them that have to be filled yet
     _size: int = 0  # in bytes, of these
     _made: dict[tuple[Any, ...], AnyArray] = field(factory=dict)  # what was shared is shared again
 
@@ -253,9 +294,25 @@ class Unpacker:
         claim_kind(tree, list, where)
         declared = element_types(kind, len(tree))
         claim(len(declared) == len(tree), f"{where} has {len(tree)} entries: expected {len(declared)}")
+        if path in self.later:
+            return LaterList(len(tree), lambda: self._made_later(tree, declared, path, where))
+        entries = self._entries(tree, declared, path, where)
+        return tuple(entries) if get_origin(kind) is tuple else entries
+
+    def _entries(self, tree: list[Any], declared: tuple[Any, ...], path: str, where: str) -> list[Any]:
         kinds = enumerate(zip(tree, declared, strict=True))
-        entries = [self.unpack(entry, of, path, f"{where}[{i}]") for i, (entry, of) in kinds]
-        return entries if get_origin(kind) is list else tuple(entries)
+        return [self.unpack(entry, of, path, f"{where}[{i}]") for i, (entry, of) in kinds]
+
+    def _made_later(self, tree: list[Any], declared: tuple[Any, ...], path: str, where: str) -> list[Any]:
+        """The entries of a list when something is asked of it, with their arrays, which the archive held back."""
+        entries = self._entries(tree, declared, path, where)
+        self.read_all()
+        return entries
+
+    def read_all(self) -> None:
+        """Fill the arrays that have been unpacked."""
+        unread, self.unread = self.unread, []
+        read_all(unread)
 
     def _array(self, tree: Any, kind: Any, path: str, where: str) -> AnyArray:
         dtype = dtype_of(kind, path)
@@ -284,7 +341,7 @@ class Unpacker:
             dtype = stored.dtype
         self._size += stored.size * dtype.itemsize
         claim_unpacked("its arrays take", self._size, self.limit)
-        if isinstance(stored, StoredArray):
+        if isinstance(stored, StoredArray | HeldArray):
             self.whole[name] = np.empty(stored.size, dtype)
             self.unread.append((stored, self.whole[name]))
         else:

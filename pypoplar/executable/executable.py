@@ -6,7 +6,7 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
@@ -71,7 +71,7 @@ class Executable:
     compute_names: tuple[str, ...]  # of the graph's compute sets
     steps: tuple[StaticStep, ...]
     tree: ProgramTree
-    exchanges: list[NamedExchange]
+    exchanges: Sequence[NamedExchange]  # which files have unpacked when something is asked of them
     services: tuple[Mapping[str, Any], ...]  # see pypoplar.interface.service_kinds
     streams: tuple[StreamPlan, ...]
     writes: Mapping[str, HostTensor]

@@ -7,6 +7,9 @@ What lies there becomes instructions of this process. So an entry is opened with
 must belong to the user or to root, and be writable to nobody else; the same goes for the directory. There is no secret in an entry:
 a directory that was filled elsewhere, for an image or by a job of CI, is read, even if it cannot be written.
 
+An entry without content is a mark: it says of something else, by a digest, what this pypoplar has found out, such as that an
+executable has been verified.
+
 The directory is the user's own, or the one that the environment variable ``PYPOPLAR_CACHE_DIR`` names. Where the user's own cannot
 be written, one under the system's temporary directory takes its place. Without any, all works, compiled anew in each process.
 """
@@ -51,7 +54,7 @@ class _Directory:
         status = os.lstat(self.path) if self.shared else os.stat(self.path)
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.path))
-        if not _is_private(status):
+        if not is_private(status):
             raise PermissionError(errno.EPERM, "It belongs to another user, or others may write to it", str(self.path))
 
     def make(self) -> None:
@@ -113,7 +116,7 @@ def _directories() -> Iterator[_Directory]:
         yield _Directory(path, shared=True)
 
 
-def _is_private(status: os.stat_result) -> bool:
+def is_private(status: os.stat_result) -> bool:
     """Whether a file or directory belongs to the user or to root, and nobody else may write to it."""
     return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)
 
@@ -146,7 +149,7 @@ def _entry(path: Path) -> bytes:
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _OPEN)) as file:
             status = os.fstat(file.fileno())
-            return file.read() if stat.S_ISREG(status.st_mode) and _is_private(status) else b""
+            return file.read() if stat.S_ISREG(status.st_mode) and is_private(status) else b""
     except OSError as problem:
         if problem.errno == errno.ELOOP:  # a link
             return b""

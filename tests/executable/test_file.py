@@ -30,6 +30,9 @@ from pypoplar import (
     compileGraph,
 )
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.executable import executable_file
+from pypoplar.executable.archive import opened
+from pypoplar.executable.codec import LaterList
 from pypoplar.executable.narrow_arrays import holds, widened
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
 
@@ -294,6 +297,61 @@ def test_flipped_bytes_are_seen_or_change_nothing():
         except FileLoadError:
             continue
         assert_same(original, loaded)
+
+
+def test_large_arrays_that_compression_hardly_makes_smaller_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(executable_file, "LARGE", 1 << 12)
+    rng = np.random.default_rng(1)
+    drawn, runs = rng.integers(0, 256, 1 << 13).astype(np.uint8), np.repeat(np.arange(8), 1 << 10)
+    assert not executable_file._shrinks(drawn)
+    assert executable_file._shrinks(runs)
+    assert executable_file._shrinks(drawn[:100]), "small ones are not looked at"
+    executable = attrs.evolve(control(), image=attrs.evolve(control().image, data=drawn))
+    with zipfile.ZipFile(io.BytesIO(saved(executable))) as archive:
+        kinds = {info.filename: info.compress_type for info in archive.infolist()}
+        stored = np.lib.format.read_array(io.BytesIO(archive.read("image.data.npy")))
+    assert [name for name, kind in kinds.items() if kind == zipfile.ZIP_STORED] == ["image.data.npy"]
+    assert np.array_equal(stored, drawn)
+
+
+def exchanging():
+    """A program with exchanges whose messages are stored compressed, and its file."""
+    name = next(name for name in PROGRAMS if len(PROGRAMS[name]().exchanges))
+    return PROGRAMS[name](), saved(PROGRAMS[name]())
+
+
+def test_exchanges_of_what_was_verified_are_unpacked_when_they_are_asked_for():
+    executable, content = exchanging()
+    again = executable_file.deserialize(content, 1 << 30, verified=True)
+    assert isinstance(again.exchanges, LaterList)
+    assert len(again.exchanges) == len(executable.exchanges)
+    assert again.exchanges[0].messages.tolist() == executable.exchanges[0].messages.tolist()
+    assert repr(again.exchanges) == repr(list(executable.exchanges))
+    assert again.exchanges[:1] == [again.exchanges[0]]
+    assert_same(executable, attrs.evolve(again, exchanges=list(again.exchanges)))
+    assert saved(again) == content
+    assert type(Executable.load(io.BytesIO(content)).exchanges) is list
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_arrays_that_are_held_are_compared_with_their_checksums(method):
+    numbers = np.arange(5000)
+    file, member = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(member, numbers)
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("numbers.npy", member.getvalue())
+    with opened(file, 1 << 20) as archive:
+        held = archive.held(archive.array("numbers.npy"))
+    content, array = held._content, np.empty(5000, np.int64)
+    held.read_into(array)
+    assert np.array_equal(array, numbers)
+    for damaged in (content[:-9], content + content, b"", *(flipped(content, place) for place in range(0, len(content), 97))):
+        with pytest.raises(FileLoadError, match=r"^the member numbers.npy is damaged: "):
+            attrs.evolve(held, content=damaged).read_into(array)
+
+
+def flipped(content, place):
+    return content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
 
 
 def test_a_member_that_is_cut_short_is_named():

@@ -10,6 +10,7 @@ from shifted_interface import run_python, shifted_project
 from torch import nn
 
 from pypoplar import FLOAT, FileLoadError, Graph, InOut, Input, Output, Vector, Vertex, popops, poptorch
+from pypoplar.executable import executable_file
 from pypoplar.poptorch.executor import building, kept_model, model_key
 from pypoplar.poptorch.executor.code_texts import code_texts
 from pypoplar.poptorch.lowering.lowering_table import TABLE
@@ -157,6 +158,90 @@ def test_a_hit_and_a_loaded_executable_build_no_graph(kind, tmp_path, monkeypatc
     loaded = made()
     loaded.loadExecutable(tmp_path / "file")
     loaded(X, labels)
+
+
+@pytest.fixture
+def verified(tmp_path_factory, monkeypatch):
+    """The executables of files that are verified; marks of those before are in a folder of the test's own."""
+    done = []
+    verify = executable_file.verify
+    monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path_factory.mktemp("marks")))
+    monkeypatch.setattr(executable_file, "verify", lambda executable: (done.append(executable), verify(executable)))
+    return done
+
+
+def exchanged(kept):
+    """What reports tell of exchanges."""
+    told = [(one.names, one.phase, one.variables, one.messages.tolist()) for one in kept.executable.exchanges]
+    return told, [one.account.bytes_sent.tolist() for one in kept.executable.exchanges]
+
+
+def test_what_was_compiled_here_or_verified_once_is_not_verified_again(tmp_path, verified):
+    folder = tmp_path / "models"
+    poptorch.inferenceModel(Net(), options(folder)).compile(X)
+    (path,) = folder.iterdir()
+    poptorch.inferenceModel(Net(), options(folder))(X)
+    assert verified == []
+    kept = kept_model.KeptModel.deserialize(path.read_bytes())
+    other = evolve(kept, made_for="another model").serialize()
+    for _ in range(2):
+        assert exchanged(kept_model.KeptModel.deserialize(other)) == exchanged(kept)
+        assert len(verified) == 1
+
+
+def test_another_pypoplar_or_cache_verifies_again(tmp_path, verified, monkeypatch):
+    folder = tmp_path / "models"
+    poptorch.inferenceModel(Net(), options(folder)).compile(X)
+    content = next(folder.iterdir()).read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_model.cache, "fingerprint", lambda *_: "other sources")
+        kept_model.KeptModel.deserialize(content)
+    assert len(verified) == 1
+    monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path / "other"))
+    kept_model.KeptModel.deserialize(content)
+    assert len(verified) == 2
+
+
+def test_a_file_that_others_may_write_to_is_always_verified(tmp_path, verified):
+    """It might change between its digest and its reading."""
+    folder = tmp_path / "models"
+    poptorch.inferenceModel(Net(), options(folder)).compile(X)
+    (path,) = folder.iterdir()
+    path.chmod(0o666)
+    for count in (1, 2):
+        poptorch.inferenceModel(Net(), options(folder)).compile(X)
+        assert len(verified) == count
+
+
+def test_a_mark_does_not_let_a_changed_executable_pass(tmp_path, verified, caplog, made):
+    """Neither one whose digest is wrong, nor one whose digest is right and whose numbers are not."""
+    folder = tmp_path / "models"
+    poptorch.inferenceModel(Net(), options(folder)).compile(X)
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    poptorch.inferenceModel(Net(), options(folder))(X)
+    assert "damaged, or no executable of a model" in caplog.text
+    kept = kept_model.KeptModel.deserialize(whole)
+    kept.executable.program[0, 0] = 10_000
+    path.write_bytes(kept.serialize())
+    made.clear()
+    poptorch.inferenceModel(Net(), options(folder))(X)
+    assert made == ALL
+    assert len(verified) == 1
+    assert "row[0] is 10000: expected 0 to" in caplog.text
+
+
+def test_what_reports_ask_for_is_read_when_the_file_is_gone(folder, verified):
+    (path,) = folder.iterdir()
+    content = path.read_bytes()
+    kept_model.KeptModel.deserialize(content)
+    with path.open("rb") as file:
+        kept = kept_model.KeptModel.read(file)
+    path.unlink()
+    assert len(verified) == 1
+    assert len(kept.executable.exchanges) > 0
+    assert kept.serialize() == content
 
 
 def told_otherwise(change):

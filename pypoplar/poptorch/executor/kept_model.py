@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +13,9 @@ from attrs import frozen
 
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.executable import UNPACKED_LIMIT, Executable
+from pypoplar.executable.executable_file import deserialize
 from pypoplar.files import written_whole
+from pypoplar.host_code import cache
 from pypoplar.poptorch.user_log import logger
 
 MAGIC = b"pypoplar kept model 2\n"
@@ -44,7 +47,11 @@ class KeptModel:
 
     @classmethod
     def read(cls, file: BinaryIO) -> KeptModel:
-        """What `deserialize` makes of the content of a file, which is not held in memory as a whole."""
+        """What `deserialize` makes of the content of a file, which is not held in memory as a whole.
+
+        What was verified once is marked by its digest, where machine code is kept, too, and is not verified again by the same
+        pypoplar; files that others may write to always are, since they might change behind the digest.
+        """
         begin = len(MAGIC) + DIGEST
         magic, digest = file.read(len(MAGIC)), file.read(DIGEST)
         if magic != MAGIC or _digest_of_rest(file) != digest:
@@ -58,8 +65,21 @@ class KeptModel:
             raise FileLoadError(f"damaged: {problem}") from problem
         if not isinstance(made_for, str) or not isinstance(interface, str | None) or not isinstance(optimizer, str | None):
             raise FileLoadError("damaged: it does not say for which model it was made")
-        limit = max(UNPACKED_LIMIT, MOST_UNPACKED * size)
-        return cls(Executable.deserialize(file, limit), made_for, interface, optimizer)
+        verified = _is_private(file) and cache.load(_mark(digest)) is not None
+        executable = deserialize(file, max(UNPACKED_LIMIT, MOST_UNPACKED * size), verified=verified)
+        if not verified:
+            cache.store(_mark(digest), b"")
+        return cls(executable, made_for, interface, optimizer)
+
+
+def _mark(digest: bytes) -> str:
+    """The key of what says that the content of this digest has been verified."""
+    return f"verified model {cache.fingerprint('pypoplar')} {digest.hex()}"
+
+
+def _is_private(file: BinaryIO) -> bool:
+    """Whether nobody else can write to an open file, which bytes in memory are, too."""
+    return isinstance(file, io.BytesIO) or cache.is_private(os.fstat(file.fileno()))
 
 
 def _digest_of_rest(file: BinaryIO) -> bytes:
@@ -87,7 +107,9 @@ def find(path: Path, made_for: str) -> KeptModel | None:
 
 
 def keep(path: Path, kept: KeptModel) -> None:
-    """Put a model into a file of the cache, whole or not at all."""
+    """Put a model that has been compiled here into a file of the cache, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    content = kept.serialize()
     with written_whole(path) as part:
-        part.write_bytes(kept.serialize())
+        part.write_bytes(content)
+    cache.store(_mark(content[len(MAGIC) : len(MAGIC) + DIGEST]), b"")
