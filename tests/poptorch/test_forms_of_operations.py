@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from poptorch_functions import random
-from poptorch_rig import check
+from poptorch_rig import Differentiated, Plain, check, compiled
 
 from pypoplar import poptorch
 from pypoplar.poptorch import CaptureError
@@ -265,3 +265,36 @@ def test_a_list_of_truths_takes_the_places_of_what_is_true():
 class Masked(torch.nn.Module):
     def forward(self, x):
         return x[[True, False]]
+
+
+MODES_OF = [[3, 1, 2, 1, 3], [5, 5, 4, 4, 0], [9, 8, 7, 6, 5], [2, 2, 2, 2, 2]]
+
+
+def test_the_most_frequent_elements_are_pytorchs():
+    """The least of several, at the last of its places, which has the gradient."""
+    x = torch.tensor(MODES_OF, dtype=torch.float32)
+    for dim, keepdim in ((1, False), (-1, True), (0, False)):
+        check(lambda a, dim=dim, keepdim=keepdim: a.mode(dim, keepdim), x)
+    check(lambda a: torch.mode(a.reshape(2, 2, 5), 1), x)
+    check(lambda a: torch.mode(a), torch.tensor(3.0))
+    check(lambda a: torch.mode(a.int()), x, gradients=False)
+    check(lambda a: torch.mode(a), torch.tensor([[1.0, torch.nan, torch.nan], [torch.inf, 2.0, torch.inf]]), gradients=False)
+    with pytest.raises(CaptureError, match="non-zero size"):
+        check(lambda a: torch.mode(a[:, :0]), x, gradients=False)
+
+
+def test_next_numbers_are_pytorchs_to_the_bit():
+    edges = [0.0, -0.0, 1.0, -1.0, torch.inf, -torch.inf, torch.nan, 3.4028234663852886e38, 1e-45, -1e-45, 1.1754943508222875e-38]
+    start, goal = (one.reshape(-1) for one in torch.meshgrid(torch.tensor(edges), torch.tensor(edges), indexing="ij"))
+    machine = compiled(Plain(lambda a, b: (torch.nextafter(a, b), torch.nextafter(a, b[:1]))), (start, goal), training=False)
+    for found, other in zip(machine.run([start, goal]), (goal, goal[:1]), strict=True):
+        expected = torch.nextafter(start, other)
+        same = (found.view(torch.int32) == expected.view(torch.int32)) | (found.isnan() & expected.isnan())
+        assert same.all(), (start[~same], found[~same], expected[~same])
+
+
+def test_next_numbers_of_halves_and_gradients_of_them_are_refused_as_pytorch_does():
+    with pytest.raises(CaptureError, match=r"nextafter of torch.float16 and torch.float16: expected two of torch.float32"):
+        compiled(Plain(torch.nextafter), (random(3).half(), random(3).half()), training=False)
+    with pytest.raises(CaptureError, match="the derivative for 'nextafter' is not implemented"):
+        compiled(Differentiated(lambda a: torch.nextafter(a, a + 1), (random(3),)), (), training=True)

@@ -231,3 +231,23 @@ def test_gradients_of_parts_that_do_not_overlap_are_joined_and_not_added(type):
         assert not adds(check(function, given))
     for function in OVERLAPS:
         assert adds(check(function, given))
+
+
+def test_bits_are_read_as_another_type_as_wide():
+    x = random(3, 4)
+    machine = compiled(
+        Plain(lambda a: (a.view(torch.int32), a.half().view(torch.int16), a.int().view(torch.float32), (a > 0).view(torch.uint8))),
+        (x,),
+        training=False,
+    )
+    expected = x.view(torch.int32), x.half().view(torch.int16), x.int().view(torch.float32), (x > 0).view(torch.uint8)
+    for found, other in zip(machine.run([x]), expected, strict=True):
+        torch.testing.assert_close(found, other, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    (torch.float32, torch.int8), (torch.int8, torch.int32), (torch.float64, torch.int64), (torch.uint8, torch.bool),
+])  # fmt: skip
+def test_bits_that_types_on_the_device_do_not_share_are_refused(before, after):
+    with pytest.raises(poptorch.UnsupportedOperation, match=f"view: {before} as {after}; the bits of two types of the same size"):
+        compiled(Plain(lambda a: a.to(before).view(after)), (random(3, 4),), training=False)

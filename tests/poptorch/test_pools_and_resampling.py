@@ -106,6 +106,20 @@ def test_no_samples_give_none():
     check(lambda x: (F.max_pool2d(x, 2), F.avg_pool2d(x, 2)), torch.zeros(0, 2, 4, 4), gradients=False)
 
 
+def test_a_batch_of_nothing_is_resampled_to_one():
+    x = torch.ones(2, 3, 4, 5)
+    for mode, given in (("nearest", {"scale_factor": 2}), ("bilinear", {"size": (4, 5)}), ("bicubic", {"scale_factor": 1.5})):
+        module = Plain(lambda x, mode=mode, given=given: F.interpolate(x[:0], mode=mode, **given))
+        (found,) = compiled(module, (x,), training=False).run([x])
+        assert found.shape == module(x).shape
+
+
+@pytest.mark.parametrize("part", [(slice(None), slice(0, 0)), (..., slice(0, 0))])
+def test_fields_without_elements_are_pytorchs_error(part):
+    with pytest.raises(RuntimeError, match=r"Non-empty 4D data tensor expected|Input and output sizes should be greater than 0"):
+        compiled(Plain(lambda x: F.interpolate(x[part], size=(4, 4))), (torch.ones(2, 3, 4, 5),), training=False)
+
+
 @pytest.mark.parametrize(
     ("indices", "hint"), [(False, "windows of several sizes"), (True, "places of a max pool's largest elements")]
 )

@@ -1,9 +1,15 @@
 """Random numbers have PyTorch's distributions, and are others in the next call."""
 
+import math
+
 import numpy as np
+import pytest
 import torch
 from poptorch_rig import Differentiated, Plain, compiled
 from torch.nn import functional
+
+from pypoplar import MissingFeature
+from pypoplar.poptorch import CaptureError
 
 COUNT = 2000
 
@@ -67,6 +73,91 @@ def test_distributions_that_leave_their_parameters_out_have_pytorchs():
     assert set(results[4].tolist()) == set(results[5].tolist()) == {0, 1, 2}
     assert (results[2] >= 0).all()
     assert results[2].min() < 0.05
+
+
+def draws_in_place(x):
+    return (
+        torch.empty_like(x).random_(),
+        torch.empty_like(x).random_(5),
+        torch.zeros(COUNT, dtype=torch.int32).random_(-2, 3),
+        torch.zeros(COUNT, dtype=torch.int64).random_(**{"from": 7, "to": 9}),
+        torch.zeros(COUNT, dtype=torch.int32).random_(0, None),
+        torch.zeros(COUNT, dtype=torch.bool).random_(),
+        torch.zeros(COUNT, dtype=torch.float16).random_(),
+        torch.empty_like(x).bernoulli_(x),
+        torch.zeros(COUNT, dtype=torch.int32).bernoulli_(x),
+        torch.empty_like(x).log_normal_(0.5, 0.25),
+        torch.empty_like(x).cauchy_(2.0, 3.0),
+        torch.empty_like(x).geometric_(0.25),
+        torch.zeros(COUNT, dtype=torch.int32).geometric_(0.5),
+    )
+
+
+def test_distributions_in_place():
+    x = torch.full((COUNT,), 0.25)
+    machine = compiled(Plain(draws_in_place), (x,), training=False)
+    machine.random_state = [13, 0]
+    floats, below, between, named, widest, truths, halves, success, whole, log_normal, cauchy, tried, tried_whole = machine.run([x])
+    moments = math.exp(0.5 + 0.25**2 / 2), math.exp(0.5 + 0.25**2 / 2) * math.sqrt(math.exp(0.25**2) - 1)
+    for drawn, mean, deviation in (
+        *((floats, 2**23, 2**24 / 12**0.5), (below, 2.0, 2**0.5), (between, 0.0, 2**0.5), (named, 7.5, 0.5)),
+        *((widest, 2**30, 2**31 / 12**0.5), (truths, 0.5, 0.5), (halves, 2**10, 2**11 / 12**0.5)),
+        *((success, 0.25, 0.433), (whole, 0.25, 0.433), (log_normal, *moments)),
+        *((tried, 4.0, 12**0.5), (tried_whole, 2.0, 2**0.5)),
+    ):
+        assert abs(float(drawn.double().mean()) - mean) < 5 * deviation / COUNT**0.5
+        assert abs(float(drawn.double().std()) / deviation - 1) < 0.2
+    assert [set(one.tolist()) for one in (below, between, named)] == [{0, 1, 2, 3, 4}, {-2, -1, 0, 1, 2}, {7, 8}]
+    assert (floats == floats.round()).all()
+    assert 0 <= floats.min() <= floats.max() <= 2**24
+    assert halves.max() <= 2**11
+    assert min(tried.min(), tried_whole.min()) == 1
+    quarters = torch.quantile(cauchy, torch.tensor([0.25, 0.5, 0.75]))
+    assert torch.allclose(quarters, torch.tensor([-1.0, 2.0, 5.0]), atol=0.6), "a cauchy distribution has no mean"
+    assert not torch.equal(machine.run([x])[0], floats)
+
+
+def test_what_is_drawn_in_place_has_no_gradient():
+    def drawn(x):
+        kept = [(x * 2).random_(3), (x * 2).bernoulli_(torch.sigmoid(x)), (x * 2).log_normal_(), (x * 2).cauchy_()]
+        return torch.stack([*kept, x * 3])
+
+    _, gradient = Differentiated(drawn, (torch.ones(4),)), None
+    machine = compiled(_, (), training=True)
+    machine.run([])
+    gradient = machine.engine.readTensor("gradient/tensors.0")
+    assert np.allclose(gradient, 3 * np.sin(np.arange(16, 20) * 1.7), atol=1e-5)
+
+
+REFUSED = {
+    "below none": (
+        lambda x: x.int().random_(5, 5),
+        RuntimeError,
+        "random_ expects 'from' to be less than 'to', but got from=5 >= to=5",
+    ),
+    "beyond the type": (lambda x: x.to(torch.uint8).random_(500), RuntimeError, "to - 1 is out of bounds for"),
+    "beyond the device": (
+        lambda x: x.long().random_(),
+        MissingFeature,
+        "draws from 0 to 9223372036854775807, and integers on the IPU",
+    ),
+    "no range": (lambda x: x.random_(1, 2, 3), TypeError, r"random_\(\)"),
+    "a generator": (
+        lambda x: x.clone().random_(5, generator=torch.Generator()),
+        CaptureError,
+        r"an object such as a torch.Generator",
+    ),
+    "no deviation": (lambda x: x.clone().log_normal_(1, 0), RuntimeError, "log_normal_ expects std > 0.0, but found std=0"),
+    "no width": (lambda x: x.clone().cauchy_(1, -1), RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=-1"),
+    "no chance": (lambda x: x.clone().geometric_(0), RuntimeError, r"geometric_ expects p to be in \(0, 1\), but got p=0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_ranges_that_pytorch_or_the_device_do_not_have_are_refused(name):
+    function, kind, text = REFUSED[name]
+    with pytest.raises(kind, match=text):
+        compiled(Plain(function), (torch.ones(3),), training=False)
 
 
 def test_shapes_with_one_element_are_drawn_and_those_without_are_empty():

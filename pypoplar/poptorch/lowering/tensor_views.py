@@ -16,7 +16,7 @@ from pypoplar.poptorch import operators  # noqa: F401 (makes them known to PyTor
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
 from pypoplar.poptorch.lowering.shared_expressions import FLOATS
-from pypoplar.types import BOOL, ElementType
+from pypoplar.types import BOOL, FLOAT, ElementType
 
 aten = torch.ops.aten
 SAME = (
@@ -52,6 +52,15 @@ def checkpoint(ctx: EntryContext, source: Operand) -> Any:
 def reshape(ctx: EntryContext, source: Operand, size: list[int]) -> Any:
     shape, before = ctx.shape, source.shape
     return source.view(lambda tensor: tensor.reshape(shape), lambda tensor: tensor.reshape(before))
+
+
+@lowers(aten.view.dtype)
+def bits(ctx: EntryContext, source: Operand, dtype: torch.dtype) -> Any:
+    """The same bytes as another type as wide, which both have on the IPU, too."""
+    before = source.like.dtype
+    if before.itemsize != dtype.itemsize or dtype.itemsize > FLOAT.size or dtype is torch.bool is not before:
+        raise UnsupportedOperation(f"view: {before} as {dtype}; the bits of two types of the same size, of at most 32, can be")
+    return source.placed().reinterpret(ctx.type)
 
 
 @lowers(aten.t.default)

@@ -1,4 +1,7 @@
-"""Where PyTorch asks for values that no graph knows: numbers in tensors as indices, counts, and distributions that check theirs."""
+"""Where PyTorch asks for values that no graph knows: numbers in tensors as indices, counts, and distributions that check theirs.
+
+Functions whose operations no graph can have are here, too: they have another form before they become operations.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import torch
 from torch.distributions import Distribution
 from torch.overrides import TorchFunctionMode
 
+from pypoplar.poptorch.operators.forms.drawn_in_place import random_
+from pypoplar.poptorch.operators.forms.empty_fields import interpolate
 from pypoplar.poptorch.operators.forms.parts import PARTS
 
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -64,7 +69,7 @@ def _counted(input: torch.Tensor, weights: torch.Tensor | None = None, minlength
 
 
 class _ByNumbers(TorchFunctionMode):
-    """Lets tensors be chosen from, and counted, in this way.
+    """Lets tensors be chosen from, and counted, in this way; and all else that has a form of its own.
 
     No other method takes the place of `torch.Tensor.__getitem__`: once it has been set, Python holds tensors for sequences, also
     when it is as before, and PyTorch's exporter to ONNX takes them apart.
@@ -74,7 +79,14 @@ class _ByNumbers(TorchFunctionMode):
         return FORMS.get(func, func)(*args, **(kwargs or {}))
 
 
-FORMS: dict[Any, Callable[..., Any]] = {_plain: _chosen, torch.bincount: _counted, torch.Tensor.bincount: _counted, **PARTS}
+FORMS: dict[Any, Callable[..., Any]] = {
+    _plain: _chosen,
+    torch.bincount: _counted,
+    torch.Tensor.bincount: _counted,
+    torch.Tensor.random_: random_,
+    torch.nn.functional.interpolate: interpolate,
+    **PARTS,
+}
 
 
 @contextlib.contextmanager

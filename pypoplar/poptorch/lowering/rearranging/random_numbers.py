@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from pypoplar import popops, poprand
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.expr import Cast, Const, Log, Select, _1, _2
+from pypoplar.popops.expr import Cast, Ceil, Const, Exp, Log, Max, Select, Tan, _1, _2
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.shared_expressions import FLOATS, as_type, mapped
@@ -30,15 +31,16 @@ def uniform_numbers(ctx: EntryContext, low: float, high: float, type: ElementTyp
     return _drawn(ctx, type, draw)
 
 
-def normal_numbers(ctx: EntryContext, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
+def normal_numbers(ctx: EntryContext, mean: float = 0.0, deviation: float = 1.0, type: ElementType | None = None) -> Tensor:
     """Numbers of a normal distribution, in the shape of this operation's result."""
+    drawn = type or ctx.type
     if deviation == 0:
-        return ctx.constant(np.full(ctx.shape, mean, ctx.type.dtype))
+        return ctx.constant(np.full(ctx.shape, mean, drawn.dtype))
 
     def draw(like: Tensor) -> Tensor:
-        return poprand.normal(ctx.graph, ctx.random_seed(), ctx.drawing(), like, ctx.type, mean, deviation, ctx.program, ctx.name)
+        return poprand.normal(ctx.graph, ctx.random_seed(), ctx.drawing(), like, drawn, mean, deviation, ctx.program, ctx.name)
 
-    return _drawn(ctx, ctx.type, draw)
+    return _drawn(ctx, drawn, draw)
 
 
 def _drawn(ctx: EntryContext, type: ElementType, draw: Any) -> Tensor:
@@ -97,6 +99,38 @@ def successes(ctx: EntryContext, chances: Operand) -> Tensor:
 def successes_of_one_chance(ctx: EntryContext, like: Operand, chance: float) -> Tensor:
     drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
     return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Const(chance, FLOAT)), ctx.type), drawn)
+
+
+@lowers(aten.bernoulli.Tensor)
+def successes_like(ctx: EntryContext, like: Operand, chances: Operand) -> Tensor:
+    drawn, given = uniform_numbers(ctx, 0.0, 1.0, FLOAT), broadcast(chances.placed(), ctx.shape)
+    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Cast(_2, FLOAT)), ctx.type), drawn, given)
+
+
+@lowers(aten.log_normal.default)
+def log_normal(ctx: EntryContext, like: Operand, mean: float = 1, deviation: float = 2) -> Tensor:
+    """Exponentials of normal numbers, which are rounded once."""
+    if deviation <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={deviation}")
+    drawn = normal_numbers(ctx, mean, deviation, FLOAT)
+    return mapped(ctx, Cast(Exp(_1), ctx.type), drawn)
+
+
+@lowers(aten.cauchy.default)
+def cauchy(ctx: EntryContext, like: Operand, median: float = 0, sigma: float = 1) -> Tensor:
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Tan((_1 - 0.5) * math.pi) * sigma + median, ctx.type), drawn)
+
+
+@lowers(aten.geometric.default)
+def geometric(ctx: EntryContext, like: Operand, chance: float) -> Tensor:
+    """How many times something is tried until it succeeds."""
+    if not 0 < chance < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={chance}")
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Max(Ceil(Log(1.0 - _1) / math.log1p(-chance)), 1.0), ctx.type), drawn)
 
 
 @lowers(aten.exponential.default)
