@@ -10,7 +10,8 @@ from attrs import define, field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct
 from pypoplar.engine.block_tables import BlockTables
-from pypoplar.engine.cost.class_runs import ClassCost, ClassRuns, Samples
+from pypoplar.engine.cost.class_examples import ClassCost
+from pypoplar.engine.cost.class_runs import ClassRuns, Samples
 from pypoplar.engine.cost.vertex_classes import find_classes
 from pypoplar.engine.interpreter.interpreter import schedule
 from pypoplar.executable.executable import Executable
@@ -70,6 +71,7 @@ class ComputePrices:
         count = computes.group_count[groups]
         kind, codelet = np.repeat(computes.group_kind[groups], count), np.repeat(computes.group_codelet[groups], count)
         classes = self.runs.classes.of_vertex[vertices]
+        self.runs.run_beforehand(distinct(classes[classes != NOTHING]).tolist())
         slots, by_code = self._slots(vertices, classes)
         taken = slots * np.where(kind == VertexKind.MULTI, workers, 1)
         busy = self._of_classes(classes, by_code, lambda cost: cost.busy)
@@ -111,11 +113,13 @@ class ComputePrices:
 
     def _work(self, vertices: Int64s, classes: Int64s) -> Int64s:
         """[vertices, WORK_WORDS]; flops that were given take the place of those of the code."""
-        work = np.zeros((len(vertices), WORK_WORDS), np.int64)
-        for number in distinct(classes).tolist():
+        numbers = distinct(classes)
+        of_class = np.zeros((len(numbers), WORK_WORDS), np.int64)
+        for place, number in enumerate(numbers.tolist()):
             counts = self.runs.counts_of(number)
             if counts is not None:
-                work[classes == number] = counts.work
+                of_class[place] = counts.work
+        work = of_class[np.searchsorted(numbers, classes)]
         if len(self.executable.computes.flops):
             given = self.executable.computes.flops[vertices]
             work[:, Work.FLOPS] = np.where(given != NOTHING, given, work[:, Work.FLOPS])
