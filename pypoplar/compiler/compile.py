@@ -126,6 +126,7 @@ def _compile(given: _Given, tick: Progress, memory: BuildMemory, *, share_memory
     tick(0, PASSES)
     wanted = given.options
     checked = _check(given, tick, memory)
+    give_back(len(checked.frozen.edges.run_start))
     placed = _place(checked, tick, memory, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
@@ -187,6 +188,8 @@ def _check(given: _Given, tick: Progress, memory: BuildMemory) -> _Checked:
     """Refuse what no engine could run."""
     graph, host, options = given.graph, given.host, given.options
     frozen = graph.freeze()
+    rows = len(frozen.edges.run_start)
+    give_back(rows)
     memory.made("frozen vertices", frozen.vertices)
     memory.made("frozen edges", frozen.edges)
     workers = graph.replicas().tiles.target.getNumWorkerContexts()
@@ -204,6 +207,7 @@ def _check(given: _Given, tick: Progress, memory: BuildMemory) -> _Checked:
     if options.races == "regions":
         find_races(frozen, usage.compute_sets, regions)
         find_worker_races(frozen, regions.vertices, in_place, workers)
+    give_back(rows)
     liveness = find_liveness(frozen, workers, tree, usage, regions, handles, variables)
     memory.made("liveness", liveness)
     assumed = None if given.assumptions is None else _assumed(given, frozen, tree, regions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 from threading import Lock
 from typing import Any
@@ -32,6 +33,7 @@ _NEXT_ROW = 1 << _ROW_SHIFT
 
 
 _MANY_RUNS = 512  # that are a block of their own
+_PART_RUNS = 1 << 18  # of edges that are sorted together: what the processor's caches hold
 _FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
 
 
@@ -100,9 +102,14 @@ class _EdgeBlock:
 
     def first(self, edges: int) -> _EdgeBlock:
         """So many edges from the first on."""
-        runs = int(self.length[:edges].sum())
+        return self.part(0, edges)
+
+    def part(self, begin: int, end: int) -> _EdgeBlock:
+        """The edges from one to another."""
+        first = int(self.length[:begin].sum())
+        edges, runs = slice(begin, end), slice(first, first + int(self.length[begin:end].sum()))
         of_edges, of_runs = (self.vertex, self.code, self.length), (self.start, self.count, self.step)
-        return _EdgeBlock(*(column[:edges] for column in of_edges), *(column[:runs] for column in of_runs))
+        return _EdgeBlock(*(column[edges] for column in of_edges), *(column[runs] for column in of_runs))
 
     def with_more(self, more: _EdgeBlock) -> tuple[_EdgeBlock, Int64s]:
         """Both in order, those of `more` behind others of the same vertex, field and row, and where they are.
@@ -337,19 +344,51 @@ class EdgeTable:
         """The one block that the table has now."""
         self._close()
         if len(self._constants):
-            self._blocks[0] = self._blocks[0].without(self._constants)
+            self._replace(slice(0, 1), self._blocks[0].without(self._constants))
             self._constants = np.zeros(0, np.int64)
-        if self._blocks:
-            self._blocks = [_EdgeBlock.joined(self._blocks)]  # one step after another: each leaves the one before free
-            self._blocks[0] = self._blocks[0].in_order()
-            self._blocks[0] = self._blocks[0].without_empty_runs()
-        else:
-            self._blocks = [_EdgeBlock.of_rows(np.zeros((0, 5), np.int64))]
+        for part in reversed(self._apart()):  # one after the other: each leaves its blocks free for the next
+            self._replace(part, _EdgeBlock.joined(self._blocks[part]).in_order().without_empty_runs())
+        ordered, constants = self._blocks or [_EdgeBlock.of_rows(np.zeros((0, 5), np.int64))], np.zeros(0, np.int64)
         if more is not None:
-            self._blocks[0], self._constants = self._blocks[0].with_more(_EdgeBlock.of_rows(more).in_order().without_empty_runs())
-        self._blocks[0] = self._blocks[0].unwriteable()
-        self._in_blocks = len(self._blocks[0].start)
+            ordered, constants = _with_more(ordered, _EdgeBlock.of_rows(more).in_order().without_empty_runs())
+        self._replace(slice(None), _EdgeBlock.joined(ordered).unwriteable())
+        self._constants = constants
         return self._blocks[0]
+
+    def _apart(self) -> list[slice]:
+        """Cuts the blocks into parts of many runs, where all vertices of a part are below those of the next."""
+        full = [block for block in self._blocks if len(block.vertex)]
+        if len(full) < len(self._blocks):
+            self._blocks = full
+        if not full:
+            return []
+        least, most = (np.array([bound(block.vertex) for block in full]) for bound in (np.min, np.max))
+        before = offsets(np.array([len(block.start) for block in full]))
+        cuts = 1 + np.flatnonzero(np.maximum.accumulate(most)[:-1] < np.minimum.accumulate(least[::-1])[::-1][1:])
+        cuts = cuts[np.flatnonzero(np.diff(before[cuts] // _PART_RUNS, prepend=0))]
+        bounds = [0, *cuts.tolist(), len(full)]
+        return [slice(begin, end) for begin, end in pairwise(bounds)]
+
+    def _replace(self, part: slice, block: _EdgeBlock) -> None:
+        """Have one block in the place of some, of the same edges."""
+        self._in_blocks += len(block.start) - sum(len(other.start) for other in self._blocks[part])
+        self._blocks[part] = [block]
+
+
+def _with_more(blocks: Sequence[_EdgeBlock], more: _EdgeBlock) -> tuple[list[_EdgeBlock], Int64s]:
+    """Blocks whose vertices ascend from one to the next, with other edges among them, and where those are in all of them together.
+
+    Both are in order already.
+    """
+    cuts = np.searchsorted(more.vertex, [int(block.vertex[0]) for block in blocks[1:]])
+    whole, places, edges = [], [], 0
+    for block, begin, end in zip(blocks, [0, *cuts], [*cuts, len(more.vertex)], strict=True):
+        if begin < end:
+            block, at = block.with_more(more.part(int(begin), int(end)))
+            places.append(edges + at)
+        whole.append(block)
+        edges += len(block.vertex)
+    return whole, np.concatenate([np.zeros(0, np.int64), *places])
 
 
 def _edges_up_to(vertex: Int64s, first_vertex: int) -> int:

@@ -1,11 +1,14 @@
 """Edges that come behind others are put where they belong, as if all had been sorted together."""
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
 
 from pypoplar import FLOAT, Graph, IPUModel
+from pypoplar.graph import edge_table
 from pypoplar.graph.edge_table import _ROW_SHIFT, EdgeTable, _EdgeBlock
 
 
@@ -78,3 +81,27 @@ def connect(table, x, vertex, field, elements, strided):
     """An edge to so many elements, in one run or in one each."""
     view = x[: 3 * elements].reshape([elements, 3])[:, 1] if strided and elements else x[:elements]
     table.connect(vertex, field, view)
+
+
+@examples(60)
+@given(st.integers(0, 2**32 - 1))
+def test_parts_that_are_sorted_by_themselves_give_what_all_sorted_together_give(seed):
+    """Blocks whose vertices overlap are of one part, also where a later one reaches below several."""
+    drawn = np.random.default_rng(seed)
+    blocks = []
+    for number in range(drawn.integers(1, 9)):
+        block = drawn_block(drawn, int(drawn.integers(0, 6)))
+        lower = int(drawn.integers(0, 4)) * int(drawn.integers(0, 2))
+        vertex = block.vertex + max(0, 5 * number - 3 * lower)
+        blocks.append(_EdgeBlock(vertex, block.code, block.length, block.start, block.count, block.step))
+    more = np.array([[drawn.integers(0, 50), 7, 10_000 + number, 1, 1] for number in range(drawn.integers(0, 4))], np.int64)
+    behind = _EdgeBlock.of_rows(more.reshape(-1, 5))
+    wanted = _EdgeBlock.joined([*blocks, behind]).in_order().without_empty_runs()
+    table = EdgeTable()
+    table._blocks, table._in_blocks = list(blocks), sum(len(block.start) for block in blocks)
+    with patch.object(edge_table, "_PART_RUNS", 1):
+        got = table.freeze(more.reshape(-1, 5))
+    np.testing.assert_array_equal(got.vertex, wanted.vertex)
+    for name, column in (("run_start", wanted.start), ("run_count", wanted.count), ("run_step", wanted.step)):
+        np.testing.assert_array_equal(getattr(got, name), column)
+    assert table.size().rows == len(wanted.start)

@@ -78,6 +78,7 @@ def _strands(graph: FrozenGraph, first: Int64s, count: Int64s) -> Strands:
     edges, span = graph.edges, int(graph.variables.first[-1]) + 1
     elements = offsets(np.where(edges.run_step == 1, 1, edges.run_count))
     most = elements[first + count] - elements[first]
+    del elements
     parts = []
     for part in _parts(most):
         runs = ragged(first[part], count[part])
@@ -91,7 +92,13 @@ def _strands(graph: FrozenGraph, first: Int64s, count: Int64s) -> Strands:
         parts.append(Strands(found.owner + part.start, found.begin, found.length))
     if len(parts) == 1:
         return parts[0]
-    return Strands(*(np.concatenate([astuple(one, recurse=False)[column] for one in parts]) for column in range(3)))
+    columns = [list(column) for column in zip(*(astuple(one, recurse=False) for one in parts), strict=True)]
+    del parts
+    whole = []
+    for column in columns:  # each leaves its parts free for the next
+        whole.append(np.concatenate(column))
+        column.clear()
+    return Strands(*whole)
 
 
 def _parts(most: Int64s) -> list[slice]:

@@ -12,6 +12,8 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, sorting_order
 from pypoplar.arrays.interval_algebra import keys, meets, union
 
+AT_ONCE = 1 << 22  # intervals
+
 
 @frozen(eq=False)
 class Claims:
@@ -87,7 +89,12 @@ def disjoint(begin: Int64s, end: Int64s, written: Bools) -> bool:
         write_begin, write_end = write_begin[order], write_end[order]
     if bool((write_begin[1:] < write_end[:-1]).any()):
         return False
-    return not bool(meets(begin[~written], end[~written], write_begin, write_end).any())
+    for first in range(0, len(begin), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        read = ~written[part]
+        if bool(meets(begin[part][read], end[part][read], write_begin, write_end).any()):
+            return False
+    return True
 
 
 def _by_party(claims: Claims, which: Bools, span: int) -> tuple[Int64s, Int64s, Int64s]:

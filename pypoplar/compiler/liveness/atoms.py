@@ -26,6 +26,7 @@ from pypoplar.graph.tensor import Tensor
 READ, WRITE, TOUCH = 0, 1, 2
 """What is done to elements: a touch writes some elements of a variable that is not divided, and defines none."""
 KINDS = 3
+AT_ONCE = 1 << 22  # strands
 MOST_PARTS = 1 << 20  # of a variable, over all accesses: one that is cut more finely than that is not divided
 
 
@@ -73,14 +74,26 @@ def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: Frozen
     reads = (regions.fields.access[regions.entry] != OUTPUT) | ~full
     stretches = []
     for what, chosen in ((READ, reads[regions.strands.owner]), (WRITE, regions.written)):
-        key, length = regions.key, regions.strands.length
-        if not bool(chosen.all()):
-            key, length = key[chosen], length[chosen]
-        begin, end = union(key, key + length)
+        begin, end = _union_of(regions, chosen)
         compute_set = begin // regions.span
         start = compute_set * regions.span
         stretches.append(Stretches(number[compute_set] * KINDS + what, begin - start, end - start))
     return _appended(stretches)
+
+
+def _union_of(regions: Regions, chosen: Bools) -> tuple[Int64s, Int64s]:
+    """The keys that the chosen strands cover. Many are looked at part by part: what many vertices read is there once afterwards."""
+    begins, ends = [], []
+    for first in range(0, max(len(chosen), 1), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        own = chosen[part]
+        key, length = regions.key[part], regions.strands.length[part]
+        if not bool(own.all()):
+            key, length = key[own], length[own]
+        begin, end = union(key, key + length)
+        begins.append(begin)
+        ends.append(end)
+    return (begins[0], ends[0]) if len(begins) == 1 else union(np.concatenate(begins), np.concatenate(ends))
 
 
 def _of_tensors(accesses: Sequence[Access]) -> Stretches:
