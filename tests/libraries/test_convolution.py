@@ -260,6 +260,36 @@ def test_operands_are_transposed_in_blocks_where_that_takes_fewer_cycles(monkeyp
     assert cycles < more
 
 
+@pytest.mark.parametrize(
+    ("type", "batch", "field", "channels", "less"), [(FLOAT, 2, 4, 64, 0.75), (HALF, 4, 8, 32, 0.5), (FLOAT, 1, 8, 32, 0.9)]
+)
+def test_an_input_that_is_folded_is_copied_where_its_elements_are_wanted_for_many_of_the_kernel(
+    type, batch, field, channels, less, monkeypatch
+):
+    """The images of a batch lie far apart, and each is wanted for nine elements of the gradient."""
+    params = ConvParams(type, batch, [field, field], [3, 3], channels, channels, 1)
+    params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [1, 1]
+    input, _, deltas = (np.moveaxis(one, 1, -1) for one in operands(params, largest=1))
+
+    def update():
+        graph, device = new_graph(64)
+        x, y = (variable(graph, type, [batch, field, field, channels], name).dimRoll(3, 1) for name in ("x", "y"))
+        prog = Sequence()
+        result = poplin.calculateWeightDeltas(graph, y, x, params, prog, "update")
+        read, engine = run(graph, device, prog, {"x": input, "y": deltas}, {"update": result})
+        return read["update"], engine.getReport().execution.totalCycles.total
+
+    result, cycles = update()
+    padded = np.pad(input.astype(float), [(0, 0), (1, 1), (1, 1), (0, 0)])
+    for row, column in np.ndindex(3, 3):
+        there = padded[:, row : row + field, column : column + field]
+        np.testing.assert_array_equal(result[0, :, :, row, column], np.einsum("nyxi,nyxo->oi", there, deltas.astype(float)))
+    monkeypatch.setattr(plan_execution, "planned_input", lambda graph, plan, tensor, prog, name: tensor)
+    gathered, more = update()
+    np.testing.assert_array_equal(result, gathered)
+    assert cycles < less * more
+
+
 def test_a_convolution_of_digits_and_its_gradients_run_on_all_tiles_of_a_chip():
     params = ConvParams(FLOAT, 4, [28, 28], [3, 3], 1, 16, 1)
     params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [1, 1]

@@ -14,6 +14,7 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.plan_costs import COPY_SLOTS, WORKERS
 from pypoplar.popops.rearrange.transposed_blocks import best_blocks
 from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
@@ -55,35 +56,78 @@ def in_order(graph: Graph, type: ElementType, shape: list[int], order: MemoryOrd
     return variable.dimShuffle([list(order.dimensions).index(place) for place in range(len(shape))])
 
 
+@frozen
+class _Wanted:
+    """What a tile wants of an operand: elements, and the pieces of memory that these are where they lie in the plan's order.
+
+    The last `neighbours` dimensions of that order are wanted together.
+    """
+
+    elements: int
+    pieces: int
+    neighbours: int = 1
+    cycles: int = 0  # that a copy takes beside its exchange
+
+
 def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequence, name: str) -> Tensor:
     """Input [groups, batch, channels, *field], whose channels, or groups of a channel each, are to lie together."""
-    parts = plan.partition.parts
-    sharing = prod(parts[KERNEL]) * (1 if plan.form.lanes else parts[9])
-    return _laid_out(graph, plan, input, plan.input_order(), sharing, map_convolution_input, prog, below(name, "input"))
+    if plan.empty or not input.numElements():
+        return input
+    parts, order = plan.partition.parts, plan.input_order()
+    if plan.form.is_folded:
+        wanted = _folded_inputs(plan)
+    else:
+        wanted = _shared(plan, input, order, prod(parts[KERNEL]) * (1 if plan.form.lanes else parts[9]))
+    return _laid_out(graph, plan, input, order, wanted, map_convolution_input, prog, below(name, "input"))
 
 
 def planned_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor, prog: Sequence, name: str) -> Tensor:
     """Weights [groups, output channels, input channels, *kernel], whose output channels, or groups, are to lie together."""
-    parts = plan.partition.parts
-    sharing = parts[1] * prod(parts[OUT])
-    return _laid_out(graph, plan, weights, plan.weights_order(), sharing, map_convolution_weights, prog, below(name, "weights"))
+    if plan.empty or not weights.numElements():
+        return weights
+    parts, order = plan.partition.parts, plan.weights_order()
+    wanted = _shared(plan, weights, order, parts[1] * prod(parts[OUT]))
+    return _laid_out(graph, plan, weights, order, wanted, map_convolution_weights, prog, below(name, "weights"))
+
+
+def _shared(plan: ConvolutionPlan, tensor: Tensor, order: list[int], sharing: int) -> _Wanted:
+    """Of a tensor whose elements are wanted by so many tiles each."""
+    elements = tensor.numElements() * sharing // plan.tiles
+    return _Wanted(elements, elements // tensor.dim(order[-1]))
+
+
+def _folded_inputs(plan: ConvolutionPlan) -> _Wanted:
+    """Of an input that is folded: an element is wanted anew for each element of the kernel that meets it.
+
+    Where the last dimension of the field is folded, its neighbours are wanted together, with their channels.
+    """
+    form, shape, parts = plan.form, plan.shape, plan.partition.parts
+    positions = ceiling(shape.groups, parts[0]) * ceiling(shape.batch, parts[1])
+    for axis, outs, kernels in zip(shape.axes, parts[OUT], parts[KERNEL], strict=True):
+        reach = (ceiling(axis.out, outs) - 1) * axis.stride + (ceiling(axis.kernel, kernels) - 1) * axis.dilation + 1
+        positions *= min(axis.size, reach)
+    elements = positions * ceiling(shape.in_channels, parts[8])
+    for trim, folds in zip(form.axes, form.folded, strict=True):
+        if folds:  # but for those that meet padding
+            elements = elements * trim.axis.products() // (trim.axis.out * trim.axis.kernel)
+    pieces = positions * ceiling(form.pieces, parts[8])
+    neighbours = 2 if form.folded[-1] and form.axes[-1].axis.dilation == 1 else 1
+    return _Wanted(elements, pieces, neighbours, COPY_SLOTS * WORKERS)  # some of the copy stays on its tile
 
 
 def _laid_out(
-    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, order: list[int], sharing: int, place: Mapper, prog: Sequence, name: str
+    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, order: list[int], wanted: _Wanted, place: Mapper, prog: Sequence, name: str
 ) -> Tensor:
-    """The tensor, or a copy as the plan wants it; `sharing` is how many tiles want the same elements."""
-    if plan.empty or not tensor.numElements():
-        return tensor
-    dimension = order[-1]
-    length = tensor.dim(dimension)
-    together = _together(tensor.dimRoll(dimension, tensor.rank() - 1))
+    """The tensor, or a copy as the plan wants it."""
+    outer = [dimension for dimension in range(tensor.rank()) if dimension not in order[-wanted.neighbours :]]
+    rows = tensor.dimShuffle([*outer, *order[-wanted.neighbours :]]).flatten(len(outer), tensor.rank())
+    length = rows.dim(len(outer))
+    together = _together(rows)
     if together >= length:
         return tensor
-    wanted = tensor.numElements() * sharing // plan.tiles  # elements of a tile
     share = ceiling(tensor.numElements(), graph.getTarget().getNumTiles())
-    gathered = MESSAGE * wanted // together
-    least = superstep_cycles(graph.getTarget()) + MESSAGE * (wanted // length)  # of any copy
+    gathered = MESSAGE * wanted.elements // together
+    least = superstep_cycles(graph.getTarget()) + wanted.cycles + MESSAGE * wanted.pieces  # of any copy
     if gathered <= least:
         return tensor
     copied = least + MESSAGE * (share // together)
