@@ -370,6 +370,31 @@ def test_an_operand_of_any_shape_is_transposed_into_its_blocks(g, m, k, n, tiles
     assert len(read["flat"]) == values.size
 
 
+def transposed_cycles(rows, columns, type=FLOAT, stretches=1):
+    """What it takes to transpose an operand of one block, whose columns lie together."""
+    graph, _ = new_graph(4)
+    given = variable(graph, type, [1, columns, rows], "given").dimShuffle([0, 2, 1])
+    keepers = np.arange(stretches).reshape(1, 1, 1, stretches)
+    return OperandTranspose(BlockMatrix(((0, 1), (0, rows), (0, columns)), given), keepers).cycles(graph.getTarget(), columns)
+
+
+def test_a_row_beyond_whole_blocks_is_transposed_apart():
+    assert transposed_cycles(137, 32) < 1.2 * transposed_cycles(136, 32)  # in one piece it takes twice as long
+    assert transposed_cycles(137, 33) > 1.5 * transposed_cycles(136, 32)  # nothing is whole
+
+
+def test_an_operand_that_each_tile_uses_alone_comes_in_rows_also_where_its_last_block_is_uneven():
+    a, b = operands(4, 1013, 32)
+
+    def function(graph, t, prog):
+        return poplin.matMul(graph, t[0], t[1].transpose(), prog)
+
+    result, engine = call(function, [FLOAT, FLOAT], [a, b.T], 8)
+    assert (result == exact(a, b)).all()
+    (step,) = [one for one in engine.executable.exchanges if one.name == "right"]
+    assert step.messages["bytes"].mean() >= 64  # not element by element
+
+
 # Refusals
 
 

@@ -85,7 +85,9 @@ class _OperandCosts:
         for dimension, places in enumerate(operand.bounds):
             first = first.slice(places[0], places[1], dimension)
         pieces, size = _pieces(graph, first.flatten()), first.numElements()
-        saved = len(cuts.steps) * (MESSAGE * pieces - ceiling(size * matrix.elementType().size, target.getExchangeBytesPerCycle()))
+        users = cuts.row_parts if right else cuts.column_parts  # where there is one, the block lies there once it is laid out
+        moved = 0 if users == 1 else ceiling(size * matrix.elementType().size, target.getExchangeBytesPerCycle())
+        saved = len(cuts.steps) * (MESSAGE * pieces - moved)
         copying = superstep_cycles(target) + target.getNumWorkerContexts() * COPY_SLOTS
         if saved <= copying:
             return _OperandCosts(saved, copying, copying, transpose)

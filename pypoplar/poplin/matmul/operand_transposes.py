@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.graph.graph import Graph
@@ -42,11 +43,16 @@ class OperandTranspose:
         """
         size, workers = self.operand.matrix.elementType().size, target.getNumWorkerContexts()
         groups, rows, columns = (sorted({int(size) for size in np.diff(places)}) for places in self.operand.bounds)
-        shares = {share.size for block in rows for share in self._shares(block)}
-        moved = ceiling(groups[-1] * max(shares) * columns[-1] * size, target.getExchangeBytesPerCycle())
-        slowest = max(transpose_cycles(target, groups[-1], width, share, size) for width in columns for share in shares)
+        moved, messages, slowest = 0, 0, 0
+        for block, width in product(rows, columns):
+            shares = self._shares(target, groups[-1], block, width)
+            for number in {share.first for share in shares}:
+                own = [share.size for share in shares if share.first == number]
+                moved = max(moved, ceiling(groups[-1] * sum(own) * columns[-1] * size, target.getExchangeBytesPerCycle()))
+                messages = max(messages, MESSAGE * pieces * len(own))
+                slowest = max(slowest, sum(transpose_cycles(target, groups[-1], width, share, size) for share in own))
         several = ceiling(self.keepers.size, len(np.unique(self.keepers)))
-        return several * (max(MESSAGE * pieces, moved) + workers * slowest) + superstep_cycles(target)
+        return several * (max(messages, moved) + workers * slowest) + superstep_cycles(target)
 
     def first_stretch(self) -> Tensor:
         """What the first tile gets, in the order in which it arrives."""
@@ -64,7 +70,7 @@ class OperandTranspose:
         given, arrived = [], []
         for parts, tensor in blocks.by_size.values():
             own = self.keepers[tuple(slice(part.first, part.first + part.count) for part in parts)]
-            for share in self._shares(parts[1].size):
+            for share in self._shares(graph.getTarget(), *(part.size for part in parts)):
                 tiles = own[..., share.first : share.first + share.count].flatten()
                 source = self._columns(parts, share)
                 arriving = graph.addVariable(type, source.shape(), below(debug, "preTranspose"))
@@ -79,9 +85,21 @@ class OperandTranspose:
         prog.add(Execute(cs))
         return blocks
 
-    def _shares(self, rows: int) -> list[EqualParts]:
-        """Of the rows of a block those of each stretch, whole grains but for the last."""
-        return equal_parts(bounds(rows, min(self.keepers.shape[3], ceiling(rows, self.grain)), self.grain))
+    def _shares(self, target: Target, groups: int, rows: int, columns: int) -> list[EqualParts]:
+        """Of the rows of a block those of each stretch, whole grains but for the last.
+
+        What the last has beyond whole grains is a share of its own on the same tile, where all of it would take longer together.
+        """
+        shares = equal_parts(bounds(rows, min(self.keepers.shape[3], ceiling(rows, self.grain)), self.grain))
+        last = shares[-1]
+        whole, rest = last.size - last.size % self.grain, last.size % self.grain
+        if not rest or not whole:
+            return shares
+        size = self.operand.matrix.elementType().size
+        together, *apart = (transpose_cycles(target, groups, columns, share, size) for share in (last.size, whole, rest))
+        if target.getNumWorkerContexts() * (together - sum(apart)) <= MESSAGE * groups * columns:  # which come in more pieces
+            return shares
+        return [*shares[:-1], evolve(last, size=whole), evolve(last, begin=last.begin + whole, size=rest)]
 
     def _columns(self, parts: Parts, share: EqualParts) -> Tensor:
         """Stretches of the operand, each with the groups of its block, column by column: [stretches, elements]."""
