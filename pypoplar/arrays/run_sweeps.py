@@ -59,6 +59,31 @@ def cut_runs(  # noqa: PLR0913
 
 
 @sweep
+def place_runs(
+    first: Int64s,
+    length: Int64s,
+    start: Int64s,
+    count: Int64s,
+    step: Int64s,
+    out_start: Int64s,
+    out_count: Int64s,
+    out_step: Int64s,
+) -> int:
+    """The runs of groups, ``length[k]`` of group k one after the other, to where each group begins among others: ``first[k]``.
+
+    Runs of one element have the step 1. Returned is how many have none.
+    """
+    run, empty = 0, 0
+    for group in range(len(first)):
+        for place in range(first[group], first[group] + length[group]):
+            out_start[place], out_count[place] = start[run], count[run]
+            out_step[place] = step[run] if count[run] > 1 else 1
+            empty += count[run] < 1
+            run += 1
+    return empty
+
+
+@sweep
 def find_runs(ids: Int64s, start: Int64s, count: Int64s, step: Int64s) -> int:
     """The runs of element ids: of step 1 first; then, of the elements left alone, three and more at an equal distance.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import prod
 from threading import Lock
 from typing import Any
@@ -14,12 +13,14 @@ from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, ragged
+from pypoplar.arrays.run_sweeps import place_runs
 from pypoplar.arrays.strides import element_ids
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.errors import GraphConnectionError
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor
+from pypoplar.host_code.sweep import SweepCode
 from pypoplar.host_memory import TableSize
 from pypoplar.types import CHAR, SIGNED_CHAR, SUPPORTED, UNSIGNED_CHAR, ElementType
 
@@ -33,7 +34,6 @@ _NEXT_ROW = 1 << _ROW_SHIFT
 
 
 _MANY_RUNS = 512  # that are a block of their own
-_PART_RUNS = 1 << 18  # of edges that are sorted together: what the processor's caches hold
 _FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
 
 
@@ -102,14 +102,9 @@ class _EdgeBlock:
 
     def first(self, edges: int) -> _EdgeBlock:
         """So many edges from the first on."""
-        return self.part(0, edges)
-
-    def part(self, begin: int, end: int) -> _EdgeBlock:
-        """The edges from one to another."""
-        first = int(self.length[:begin].sum())
-        edges, runs = slice(begin, end), slice(first, first + int(self.length[begin:end].sum()))
+        runs = int(self.length[:edges].sum())
         of_edges, of_runs = (self.vertex, self.code, self.length), (self.start, self.count, self.step)
-        return _EdgeBlock(*(column[edges] for column in of_edges), *(column[runs] for column in of_runs))
+        return _EdgeBlock(*(column[:edges] for column in of_edges), *(column[:runs] for column in of_runs))
 
     def with_more(self, more: _EdgeBlock) -> tuple[_EdgeBlock, Int64s]:
         """Both in order, those of `more` behind others of the same vertex, field and row, and where they are.
@@ -157,17 +152,47 @@ class _EdgeBlock:
 
     def in_order(self) -> _EdgeBlock:
         """Sorted by vertex, field and row."""
-        if not len(self.vertex):
+        order = self._order()
+        if order is None:
             return self
-        keys = self._keys(*(1 + most for most in self._most()))
-        if (keys[1:] >= keys[:-1]).all():
-            return self
-        order = np.argsort(keys, kind="stable")
-        del keys
         length = self.length[order]
         single = len(self.start) == len(order) and bool((length == 1).all())
         runs = order if single else ragged(offsets(self.length)[:-1][order], length)
         return _EdgeBlock(self.vertex[order], self.code[order], length, self.start[runs], self.count[runs], self.step[runs])
+
+    def _order(self) -> Int64s | None:
+        """The edges in this order, or None where they are in it."""
+        if not len(self.vertex):
+            return None
+        keys = self._keys(*(1 + most for most in self._most()))
+        return None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
+
+    @staticmethod
+    def swept_in_order(blocks: Sequence[_EdgeBlock], code: SweepCode) -> tuple[_EdgeBlock, Int64s]:
+        """The edges of several blocks in order, without empty runs, and where those of the last block are.
+
+        These are what joining, sorting and `with_more` make one after the other, each with a copy of all.
+        """
+        nothing = np.zeros(0, np.int64)
+        vertex, codes, length = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("vertex", "code", "length")
+        )
+        order = _EdgeBlock(vertex, codes, length, nothing, nothing, nothing)._order()
+        edges = offsets([len(block.vertex) for block in blocks])
+        if order is None:
+            order = np.arange(len(length))
+        last = np.flatnonzero(order >= edges[-2])
+        if len(last) == len(length) and bool((np.diff(order) == 1).all()):
+            return blocks[-1].without_empty_runs(), last
+        length = length[order]
+        first = np.empty(len(length), np.int64)
+        first[order] = offsets(length)[:-1]
+        runs = [np.empty(int(length.sum()), np.int64) for _ in range(3)]
+        empty = 0
+        for block, begin, end in zip(blocks, edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            empty += code(first[begin:end], block.length, block.start, block.count, block.step, *runs)
+        whole = _EdgeBlock(vertex[order], codes[order], length, *runs)
+        return (whole.without_empty_runs() if empty else whole), last
 
 
 class EdgeTable:
@@ -344,51 +369,29 @@ class EdgeTable:
         """The one block that the table has now."""
         self._close()
         if len(self._constants):
-            self._replace(slice(0, 1), self._blocks[0].without(self._constants))
+            self._blocks[0] = self._blocks[0].without(self._constants)
             self._constants = np.zeros(0, np.int64)
-        for part in reversed(self._apart()):  # one after the other: each leaves its blocks free for the next
-            self._replace(part, _EdgeBlock.joined(self._blocks[part]).in_order().without_empty_runs())
-        ordered, constants = self._blocks or [_EdgeBlock.of_rows(np.zeros((0, 5), np.int64))], np.zeros(0, np.int64)
-        if more is not None:
-            ordered, constants = _with_more(ordered, _EdgeBlock.of_rows(more).in_order().without_empty_runs())
-        self._replace(slice(None), _EdgeBlock.joined(ordered).unwriteable())
-        self._constants = constants
+        behind = None if more is None else _EdgeBlock.of_rows(more)
+        code = place_runs.code(self._in_blocks)
+        if self._blocks and code is not None:
+            whole, last = _EdgeBlock.swept_in_order(self._blocks if behind is None else [*self._blocks, behind], code)
+            self._blocks, self._constants = [whole], self._constants if behind is None else last
+        else:
+            self._freeze_by_steps(behind)
+        self._blocks[0] = self._blocks[0].unwriteable()
+        self._in_blocks = len(self._blocks[0].start)
         return self._blocks[0]
 
-    def _apart(self) -> list[slice]:
-        """Cuts the blocks into parts of many runs, where all vertices of a part are below those of the next."""
-        full = [block for block in self._blocks if len(block.vertex)]
-        if len(full) < len(self._blocks):
-            self._blocks = full
-        if not full:
-            return []
-        least, most = (np.array([bound(block.vertex) for block in full]) for bound in (np.min, np.max))
-        before = offsets(np.array([len(block.start) for block in full]))
-        cuts = 1 + np.flatnonzero(np.maximum.accumulate(most)[:-1] < np.minimum.accumulate(least[::-1])[::-1][1:])
-        cuts = cuts[np.flatnonzero(np.diff(before[cuts] // _PART_RUNS, prepend=0))]
-        bounds = [0, *cuts.tolist(), len(full)]
-        return [slice(begin, end) for begin, end in pairwise(bounds)]
-
-    def _replace(self, part: slice, block: _EdgeBlock) -> None:
-        """Have one block in the place of some, of the same edges."""
-        self._in_blocks += len(block.start) - sum(len(other.start) for other in self._blocks[part])
-        self._blocks[part] = [block]
-
-
-def _with_more(blocks: Sequence[_EdgeBlock], more: _EdgeBlock) -> tuple[list[_EdgeBlock], Int64s]:
-    """Blocks whose vertices ascend from one to the next, with other edges among them, and where those are in all of them together.
-
-    Both are in order already.
-    """
-    cuts = np.searchsorted(more.vertex, [int(block.vertex[0]) for block in blocks[1:]])
-    whole, places, edges = [], [], 0
-    for block, begin, end in zip(blocks, [0, *cuts], [*cuts, len(more.vertex)], strict=True):
-        if begin < end:
-            block, at = block.with_more(more.part(int(begin), int(end)))
-            places.append(edges + at)
-        whole.append(block)
-        edges += len(block.vertex)
-    return whole, np.concatenate([np.zeros(0, np.int64), *places])
+    def _freeze_by_steps(self, more: _EdgeBlock | None) -> None:
+        """One block of short lists, or where there is no machine code: each step leaves the one before free."""
+        if self._blocks:
+            self._blocks = [_EdgeBlock.joined(self._blocks)]
+            self._blocks[0] = self._blocks[0].in_order()
+            self._blocks[0] = self._blocks[0].without_empty_runs()
+        else:
+            self._blocks = [_EdgeBlock.of_rows(np.zeros((0, 5), np.int64))]
+        if more is not None:
+            self._blocks[0], self._constants = self._blocks[0].with_more(more.in_order().without_empty_runs())
 
 
 def _edges_up_to(vertex: Int64s, first_vertex: int) -> int:

@@ -22,6 +22,7 @@ from pypoplar.arrays.run_sweeps import (
     find_runs,
     lay_strands,
     name_parts,
+    place_runs,
     step_through,
     touch_strands,
 )
@@ -147,6 +148,23 @@ def test_runs_of_several_variables_are_counted(runs: list[tuple[int, ...]], boun
     ends = [{sum(bound <= element for bound in bounds) for element in elements(*run)} for run in runs]
     for crossing in both(count_crossing):
         assert crossing(*table(runs, 3), first) == sum(len(variables) > 1 for variables in ends)
+
+
+@examples(100)
+@given(st.lists(RUNS, max_size=6), st.randoms(use_true_random=False))
+def test_runs_of_groups_are_placed_where_each_group_begins(groups: list[list[tuple[int, ...]]], random: Any) -> None:
+    order = list(range(len(groups)))
+    random.shuffle(order)
+    placed = [run for group in order for run in groups[group]]
+    begins = dict(zip(order, offsets([len(groups[group]) for group in order]).tolist(), strict=False))
+    first, length = (
+        np.array(column, np.int64) for column in ([begins[group] for group in range(len(groups))], [*map(len, groups)])
+    )
+    for place in both(place_runs):
+        outputs = [np.full(len(placed), -99) for _ in range(3)]
+        count = place(first, length, *table([run for runs in groups for run in runs], 3), *outputs)
+        assert rows_of(*outputs) == [(start, count, step if count > 1 else 1) for start, count, step in placed]
+        assert count == sum(count < 1 for _, count, _ in placed)
 
 
 VIEWS = st.lists(st.tuples(st.integers(0, 2), RUNS.map(lambda runs: [run for run in runs if run[1] > 0])), max_size=5)

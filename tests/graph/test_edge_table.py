@@ -1,14 +1,13 @@
 """Edges that come behind others are put where they belong, as if all had been sorted together."""
 
-from unittest.mock import patch
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from law_examples import examples
+from sweeping import machine_code
 
 from pypoplar import FLOAT, Graph, IPUModel
-from pypoplar.graph import edge_table
+from pypoplar.arrays.run_sweeps import place_runs
 from pypoplar.graph.edge_table import _ROW_SHIFT, EdgeTable, _EdgeBlock
 
 
@@ -16,7 +15,7 @@ def drawn_block(drawn, edges):
     """Edges of few vertices, fields and rows, with one to three runs each."""
     length = drawn.integers(1, 4, edges)
     code = drawn.integers(0, 3, edges) + (drawn.integers(0, 3, edges) << _ROW_SHIFT)
-    runs = (drawn.integers(0, 100, int(length.sum())) for _ in range(3))
+    runs = (drawn.integers(0, most, int(length.sum())) for most in (100, 4, 100))
     return _EdgeBlock(drawn.integers(0, 5, edges), code, length, *runs).in_order()
 
 
@@ -29,6 +28,22 @@ def test_edges_behind_others_come_where_they_belong(seed, edges, more):
     for name in ("vertex", "code", "length", "start", "count", "step"):
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name))
         np.testing.assert_array_equal(getattr(got.without(at), name), getattr(own, name))
+
+
+@examples(100)
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 8), min_size=2, max_size=4), st.booleans())
+def test_edges_of_several_blocks_are_put_in_order_at_once_as_step_by_step(seed, edges, empty):
+    drawn = np.random.default_rng(seed)
+    blocks = [drawn_block(drawn, number) for number in edges]
+    if not empty:
+        for block in blocks:
+            np.maximum(block.count, 1, out=block.count)
+    before, behind = (part.in_order().without_empty_runs() for part in (_EdgeBlock.joined(blocks[:-1]), blocks[-1]))
+    wanted, there = before.with_more(behind)
+    whole, last = _EdgeBlock.swept_in_order(blocks, machine_code(place_runs))
+    np.testing.assert_array_equal(last, there)
+    for name in ("vertex", "code", "length", "start", "count", "step"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(wanted, name))
 
 
 def test_edges_without_elements_have_no_runs_and_runs_of_one_element_the_step_1():
@@ -81,27 +96,3 @@ def connect(table, x, vertex, field, elements, strided):
     """An edge to so many elements, in one run or in one each."""
     view = x[: 3 * elements].reshape([elements, 3])[:, 1] if strided and elements else x[:elements]
     table.connect(vertex, field, view)
-
-
-@examples(60)
-@given(st.integers(0, 2**32 - 1))
-def test_parts_that_are_sorted_by_themselves_give_what_all_sorted_together_give(seed):
-    """Blocks whose vertices overlap are of one part, also where a later one reaches below several."""
-    drawn = np.random.default_rng(seed)
-    blocks = []
-    for number in range(drawn.integers(1, 9)):
-        block = drawn_block(drawn, int(drawn.integers(0, 6)))
-        lower = int(drawn.integers(0, 4)) * int(drawn.integers(0, 2))
-        vertex = block.vertex + max(0, 5 * number - 3 * lower)
-        blocks.append(_EdgeBlock(vertex, block.code, block.length, block.start, block.count, block.step))
-    more = np.array([[drawn.integers(0, 50), 7, 10_000 + number, 1, 1] for number in range(drawn.integers(0, 4))], np.int64)
-    behind = _EdgeBlock.of_rows(more.reshape(-1, 5))
-    wanted = _EdgeBlock.joined([*blocks, behind]).in_order().without_empty_runs()
-    table = EdgeTable()
-    table._blocks, table._in_blocks = list(blocks), sum(len(block.start) for block in blocks)
-    with patch.object(edge_table, "_PART_RUNS", 1):
-        got = table.freeze(more.reshape(-1, 5))
-    np.testing.assert_array_equal(got.vertex, wanted.vertex)
-    for name, column in (("run_start", wanted.start), ("run_count", wanted.count), ("run_step", wanted.step)):
-        np.testing.assert_array_equal(getattr(got, name), column)
-    assert table.size().rows == len(wanted.start)
