@@ -71,16 +71,15 @@ def place_runs(
 ) -> int:
     """The runs of groups, ``length[k]`` of group k one after the other, to where each group begins among others: ``first[k]``.
 
-    Runs of one element have the step 1. Returned is how many have none.
+    Runs of one element have the step 1.
     """
-    run, empty = 0, 0
+    run = 0
     for group in range(len(first)):
         for place in range(first[group], first[group] + length[group]):
             out_start[place], out_count[place] = start[run], count[run]
             out_step[place] = step[run] if count[run] > 1 else 1
-            empty += count[run] < 1
             run += 1
-    return empty
+    return run
 
 
 @sweep

@@ -173,6 +173,7 @@ class _EdgeBlock:
 
         These are what joining, sorting and `with_more` make one after the other, each with a copy of all.
         """
+        blocks = [block if bool((block.count > 0).all()) else block.without_empty_runs() for block in blocks]
         nothing = np.zeros(0, np.int64)
         vertex, codes, length = (
             np.concatenate([getattr(block, name) for block in blocks]) for name in ("vertex", "code", "length")
@@ -188,11 +189,9 @@ class _EdgeBlock:
         first = np.empty(len(length), np.int64)
         first[order] = offsets(length)[:-1]
         runs = [np.empty(int(length.sum()), np.int64) for _ in range(3)]
-        empty = 0
         for block, begin, end in zip(blocks, edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            empty += code(first[begin:end], block.length, block.start, block.count, block.step, *runs)
-        whole = _EdgeBlock(vertex[order], codes[order], length, *runs)
-        return (whole.without_empty_runs() if empty else whole), last
+            code(first[begin:end], block.length, block.start, block.count, block.step, *runs)
+        return _EdgeBlock(vertex[order], codes[order], length, *runs), last
 
 
 class EdgeTable:
