@@ -80,23 +80,10 @@ def place_behind(end: Int64s, key: int, near: int) -> int:
             if end[low] > key:
                 return low
             low += 1
-        reach = 8  # others are not far, as those of a matrix's columns
-        while low + reach < high:
-            if end[low + reach] > key:
-                high = low + reach
-                break
-            low += reach + 1
-            reach *= 2
     else:
         if near == 0 or end[near - 1] <= key:
             return near
-        high, reach = near - 1, 8
-        while high - reach > 0:
-            if end[high - reach] <= key:
-                low = high - reach + 1
-                break
-            high -= reach
-            reach *= 2
+        high = near - 1
     while low < high:
         middle = (low + high) >> 1
         if end[middle] <= key:
