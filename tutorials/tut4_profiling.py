@@ -45,7 +45,7 @@ from pypoplar import FLOAT, Engine, Graph, GraphMemoryAllocationError, IPUModel,
 from pypoplar.program import Sequence
 
 SUMMARY = {"showExecutionSteps": "true", "showVarStorage": "true"}
-TOO_LARGE = (9000, 7500, 300, 200)
+TOO_LARGE = (10500, 8700, 300, 200)
 
 
 def busiest(exchanges, count=5):
