@@ -41,7 +41,7 @@ def test_a_large_compilation_gives_back_what_it_has_freed(large, given_back, mon
     monkeypatch.setattr(freed_memory, "LARGE", large)
     monkeypatch.setattr(compiling, "give_back", noted)
     compiled()
-    assert asked == [2, 2, 2], "runs of the edges: before and after the lowering, and at the end"
+    assert asked == [2] * 6, "runs of the edges: between the passes, and at the end"
     assert give_back(2) is (given_back and freed_memory._of_c_library("malloc_trim") is not None)
 
 
