@@ -1,4 +1,7 @@
-"""ResNet-50 that trains in half, in stages on 1 to 4 IPUs: ``pypoplar predict docs/jobs/resnet50.py -- --stages 4 --batch 4``."""
+"""ResNet-50 that trains in half, in stages on 1 to 4 IPUs: ``pypoplar predict docs/jobs/resnet50.py -- --stages 4 --batch 4``.
+
+With ``--stages 1 --replicas 16 --accumulated 57`` whole on each of 16 IPUs, which sum the gradients of 57 micro-batches.
+"""
 
 import argparse
 
@@ -6,11 +9,13 @@ import poptorch
 import torch
 from torch import nn
 
-DEPTHS, ACCUMULATED = (3, 4, 6, 3), 16
+DEPTHS = 3, 4, 6, 3
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--stages", type=int, default=4, choices=range(1, 5))
 parser.add_argument("--batch", type=int, default=4)
+parser.add_argument("--replicas", type=int, default=1)
+parser.add_argument("--accumulated", type=int, help="micro-batches: 16 of several stages, one of one, if it is left out")
 given = parser.parse_args()
 
 
@@ -61,8 +66,9 @@ class ResNet50(nn.Module):
 
 
 options = poptorch.Options()
-options.Training.gradientAccumulation(ACCUMULATED if given.stages > 1 else 1)
-count = given.batch * (ACCUMULATED if given.stages > 1 else 1)
+accumulated = given.accumulated or (16 if given.stages > 1 else 1)
+options.replicationFactor(given.replicas).broadcastBuffers(False).Training.gradientAccumulation(accumulated)
+count = given.replicas * accumulated * given.batch
 with torch.device("meta"):
     model = ResNet50().half()
     images, labels = torch.empty(count, 3, 224, 224, dtype=torch.half), torch.empty(count, dtype=torch.long)
