@@ -126,11 +126,11 @@ def _compile(given: _Given, tick: Progress, memory: BuildMemory, *, share_memory
     tick(0, PASSES)
     wanted = given.options
     checked = _check(given, tick, memory)
-    give_back(len(checked.frozen.edges.run_start))
+    rows = len(checked.frozen.edges.run_start)
+    give_back(rows)
     placed = _place(checked, tick, memory, share_memory=share_memory)
     shortage = None if wanted.run_out_of_memory else placed.shortage()
     tick(4, PASSES)
-    rows = len(checked.frozen.edges.run_start)
     give_back(rows)
     flatten = partial(_flatten, placed, _flattening(placed))
     executable = flatten() if shortage is None else _refuse(shortage, flatten)
