@@ -90,7 +90,7 @@ class ClassRuns:
         return tuple(found)
 
     def _names(self, numbers: list[int]) -> tuple[str, ...]:
-        return tuple(sorted({self.executable.codelets[int(self.classes.codelet[number])].name for number in numbers}))
+        return tuple(sorted({self._codelet(number).name for number in numbers}))
 
     def _codelet(self, number: int) -> Codelet:
         return self.executable.codelets[int(self.classes.codelet[number])]
@@ -135,7 +135,7 @@ class ClassRuns:
         return evolve(largest, least_slots=min(cost.slots for cost in costs))
 
     def _refuse(self, number: int, unsaid: list[DecidingLoad]) -> NoReturn:
-        codelet = self.executable.codelets[int(self.classes.codelet[number])].typed
+        codelet = self._codelet(number).typed
         names, vertex = self.executable.vertex_names, self._vertex(number)
         file, line, _ = names.locations[int(names.location[vertex])]
         fields = {load.source: "(low, high)" for load in unsaid if load.is_field}
