@@ -91,20 +91,23 @@ def normal_of_tensors(ctx: EntryContext, mean: Any, deviation: Any = 1.0) -> Ten
 
 @lowers(aten.bernoulli.default)
 def successes(ctx: EntryContext, chances: Operand) -> Tensor:
-    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
-    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Cast(_2, FLOAT)), ctx.type), drawn, chances.placed())
+    return _successes(ctx, Cast(_2, FLOAT), chances.placed())
 
 
 @lowers(aten.bernoulli.p)
 def successes_of_one_chance(ctx: EntryContext, like: Operand, chance: float) -> Tensor:
-    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
-    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Const(chance, FLOAT)), ctx.type), drawn)
+    return _successes(ctx, Const(chance, FLOAT))
 
 
 @lowers(aten.bernoulli.Tensor)
 def successes_like(ctx: EntryContext, like: Operand, chances: Operand) -> Tensor:
-    drawn, given = uniform_numbers(ctx, 0.0, 1.0, FLOAT), broadcast(chances.placed(), ctx.shape)
-    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < Cast(_2, FLOAT)), ctx.type), drawn, given)
+    return _successes(ctx, Cast(_2, FLOAT), broadcast(chances.placed(), ctx.shape))
+
+
+def _successes(ctx: EntryContext, chance: popops.expr.Expr, *given: Tensor) -> Tensor:
+    """One where a number that is drawn is below a chance, an expression of what is `given`, and zero elsewhere."""
+    drawn = uniform_numbers(ctx, 0.0, 1.0, FLOAT)
+    return mapped(ctx, Cast(Select(Const(1.0, FLOAT), Const(0.0, FLOAT), _1 < chance), ctx.type), drawn, *given)
 
 
 @lowers(aten.log_normal.default)
