@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pypoplar import Engine
 from pypoplar import program as programs
-from pypoplar.poplin.convolution.operand_layout import in_order
+from pypoplar.poplin.convolution.layout.memory_order import in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.plan_execution import execute, map_input, map_weights, memory_order
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
@@ -52,8 +52,8 @@ def convolved(input: Array, weights: Array, axes: Sequence[SlidingAxis]) -> Arra
 def run_plan(plan: AnyPlan, tiles: int, input: Array, weights: Array, mode: Any = "native") -> tuple[Array, Engine]:
     """What the plan computes, with operands that lie as it wants them."""
     graph, device = new_graph(tiles)
-    x = in_order(graph, plan.types.operands, [*input.shape], memory_order(plan, "input"), "x")
-    w = in_order(graph, plan.types.operands, [*weights.shape], memory_order(plan, "weights"), "w")
+    x = in_order(graph, plan.types.operands, [*input.shape], memory_order(plan, "input", [*input.shape]), "x")
+    w = in_order(graph, plan.types.operands, [*weights.shape], memory_order(plan, "weights", [*weights.shape]), "w")
     map_input(graph, plan, x)
     map_weights(graph, plan, w)
     for tensor, name in ((x, "x"), (w, "w")):

@@ -28,12 +28,13 @@ from pypoplar import (
     setStochasticRounding,
 )
 from pypoplar.poplin import ConvParams, multiconv
-from pypoplar.poplin.convolution import operand_layout, plan_execution
+from pypoplar.poplin.convolution import plan_execution
 from pypoplar.poplin.convolution.calls import chosen_form
 from pypoplar.poplin.convolution.calls.chosen_form import Canonical
 from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
 from pypoplar.poplin.convolution.calls.tile_shares import ConvolutionJob, share_tiles
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.layout import operand_layout
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 

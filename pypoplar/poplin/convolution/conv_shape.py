@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis
 from pypoplar.types import ElementType
@@ -77,7 +77,7 @@ class ConvForm:
     def pieces(self) -> int:
         """Pieces of memory that a position's inputs are where they are folded: neighbours along the last axis are one."""
         of_axes = [trim.axis.kernel if fold else 1 for trim, fold in zip(self.axes, self.folded, strict=True)]
-        return prod(of_axes[:-1]) if self.axes[-1].axis.dilation == 1 else prod(of_axes)
+        return prod(of_axes[:-1])
 
     @property
     def scatters(self) -> bool:
@@ -90,6 +90,11 @@ class ConvForm:
         order = [*self.sliding, *self.joined]
         cut = [number for number, place in enumerate(order) if self.axes[place].cuts_kernel]
         return prod(self.axes[place].axis.kernel for place in order[: cut[-1]]) if cut else 0
+
+    @property
+    def of_used_inputs(self) -> ConvForm:
+        """The form of an input without what no output needs."""
+        return evolve(self, axes=tuple(evolve(trim, inputs=(0, trim.axis.size), step=1) for trim in self.axes))
 
     def input_order(self) -> list[int]:
         """The dimensions of an input [groups, batch, channels, *field] in the order in which they lie best in memory."""

@@ -13,9 +13,8 @@ from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 
 def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     """Input [groups, batch, channels, *field] as [groups, batch, 3 axes, channels] of the form's shape."""
-    view = with_lanes(form, input, 2).dimRoll(2, input.rank() - 1)
+    view = with_lanes(form, used_input(form, input), 2).dimRoll(2, input.rank() - 1)
     for place, trim in enumerate(form.axes):
-        view = view.slice(*trim.inputs, 2 + place).subSample(trim.step, 2 + place)
         if form.folded[place]:
             view = _folded(graph, trim.axis, view, 2 + place, len(form.axes))
     fields = [2 + place for place in (*form.joined, *form.sliding)]
@@ -24,6 +23,13 @@ def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     sliding = [form.axes[place].axis.size for place in form.sliding]
     channels = prod(view.shape()[2 + len(form.axes) :])
     return view.reshape([view.dim(0), batch, *_axes(sliding), channels])
+
+
+def used_input(form: ConvForm, input: Tensor) -> Tensor:
+    """Input [groups, batch, channels, *field] without what no output needs."""
+    for place, trim in enumerate(form.axes):
+        input = input.slice(*trim.inputs, 3 + place).subSample(trim.step, 3 + place)
+    return input
 
 
 def weights_view(form: ConvForm, weights: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from pypoplar.poplin.convolution.conv_layout import map_convolution_weights
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
-from pypoplar.poplin.convolution.operand_layout import MemoryOrder, in_order
+from pypoplar.poplin.convolution.layout.memory_order import in_order
+from pypoplar.poplin.convolution.layout.plan_memory import weights_memory
 from pypoplar.poplin.convolution.plan_costs import spreading_cycles
 from pypoplar.poputil.cycles import ceiling
 
@@ -71,7 +72,7 @@ class JoinedPlan:
         """A new tensor for the weights of the inner plan, which is 0, and the part of it that is like weights as they are given."""
         groups, outputs, inputs, *kernel = weights.shape()
         shape = [groups // self.factor, self.factor * outputs, self.factor * inputs, *kernel]
-        spread = in_order(graph, weights.elementType(), shape, MemoryOrder(self.inner.weights_order()), name)
+        spread = in_order(graph, weights.elementType(), shape, weights_memory(self.inner, shape), name)
         map_convolution_weights(graph, self.inner, spread)
         blocks = spread.reshapePartial(1, 3, [self.factor, outputs, self.factor, inputs])
         own = [blocks.slice(part, part + 1, 1).slice(part, part + 1, 3).squeeze([3]) for part in range(self.factor)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import assert_never
 
+from attrs import evolve
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
@@ -15,8 +17,11 @@ from pypoplar.poplin.convolution.conv_layout import (
 )
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_vertices import convolve
+from pypoplar.poplin.convolution.conv_views import used_input
 from pypoplar.poplin.convolution.joined_groups import JoinedPlan
-from pypoplar.poplin.convolution.operand_layout import MemoryOrder, planned_input, planned_weights
+from pypoplar.poplin.convolution.layout.memory_order import MemoryOrder
+from pypoplar.poplin.convolution.layout.operand_layout import planned_input, planned_weights
+from pypoplar.poplin.convolution.layout.plan_memory import input_memory, weights_memory
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.serial_steps import SerialStep, SteppedPlan
 from pypoplar.poplin.convolution.supersteps import SuperstepLane
@@ -80,6 +85,7 @@ def execute(graph: Graph, plan: AnyPlan, input: Tensor, weights: Tensor, lane: S
     """The result of operands that lie anywhere: what lies badly is copied."""
     match plan:
         case ConvolutionPlan():
+            input, plan = used_input(plan.form, input), evolve(plan, form=plan.form.of_used_inputs)
             input = planned_input(graph, plan, input, lane.programs, name)
             weights = planned_weights(graph, plan, weights, lane.programs, name)
             return convolve(graph, plan, input, weights, lane, name)
@@ -118,7 +124,7 @@ def _in_steps(graph: Graph, plan: SteppedPlan, input: Tensor, weights: Tensor, l
             type = before.elementType() if left[place] else plan.types.result
             total = graph.clone(type, before, below(name, f"sum{number}"))
             cs = lane.compute_set(below(name, f"add{number}"))
-            order = memory_order(own, "output")
+            order = memory_order(own, "output", result.shape())
             both = [_as_it_lies(tensor, order).expand([0]) for tensor in (before, result)]
             add_where_sums_lie(graph, cs, concat(both), _as_it_lies(total, order))
             result = total
@@ -149,20 +155,44 @@ def _joined(results: dict[Place, Tensor], rank: int) -> Tensor:
     return whole
 
 
-def memory_order(plan: AnyPlan, operand: str) -> MemoryOrder:
-    """How the "input", the "weights" or the "output" lie best in memory."""
-    order: list[int] = getattr(plan, f"{operand}_order")()
-    first = plan.first if isinstance(plan, SteppedPlan) else plan
-    factor = first.factor if isinstance(first, JoinedPlan) else 1
-    channels = {"input": (2,), "weights": (1, 2), "output": (2,)}[operand]
-    sizes = ((dimension, _step_sizes(plan, operand, dimension)) for dimension in channels)
-    return MemoryOrder(order, factor, next((each for each in sizes if len(each[1]) > 1), None))
+def memory_order(plan: AnyPlan, operand: str, shape: list[int]) -> MemoryOrder:
+    """How the "input", the "weights" or the "output" of this shape lie best in memory."""
+    match plan:
+        case ConvolutionPlan():
+            if operand == "output":
+                return MemoryOrder(tuple(plan.output_order()))
+            return (input_memory if operand == "input" else weights_memory)(plan, shape)
+        case SwappedPlan():
+            return MemoryOrder(tuple(getattr(plan, f"{operand}_order")()))
+        case JoinedPlan():
+            order = tuple(getattr(plan, f"{operand}_order")())
+            return MemoryOrder(order, 1 if operand == "weights" else plan.factor)  # weights are of single groups
+        case SteppedPlan():
+            return _order_of_steps(plan, operand, shape)
+        case _:
+            assert_never(plan)
 
 
-def _step_sizes(plan: AnyPlan, operand: str, dimension: int) -> list[int]:
-    """Into what sizes steps cut a dimension."""
-    if not isinstance(plan, SteppedPlan):
-        return []
+def _order_of_steps(plan: SteppedPlan, operand: str, shape: list[int]) -> MemoryOrder:
+    """That of the first step, with parts of the channels for each of them."""
+    ranges = [getattr(step, "result" if operand == "output" else operand) for step, _ in plan.steps]
+    own_shape = [end - begin for begin, end in (ranges[0].get(place, (0, size)) for place, size in enumerate(shape))]
+    order = memory_order(plan.first, operand, own_shape)
+    if order.factor > 1:
+        return order
+    cuts = {place: sizes for place, sizes in order.cuts.items() if place not in ranges[0]}
+    for place in {"input": (2,), "weights": (1, 2), "output": (2,)}[operand]:
+        if place in ranges[0]:
+            cuts[place] = _step_sizes(plan, operand, place, shape)
+    return evolve(order, cuts=cuts)
+
+
+def _step_sizes(plan: SteppedPlan, operand: str, dimension: int, shape: list[int]) -> tuple[int, ...]:
+    """The parts that the plans of the steps have of a dimension, one step's behind the other's."""
     name = "result" if operand == "output" else operand
-    ranges = {getattr(step, name).get(dimension) for step, _ in plan.steps}
-    return [end - begin for begin, end in sorted(each for each in ranges if each is not None)]
+    several = {getattr(step, name)[dimension]: own for step, own in plan.steps}
+    sizes: list[int] = []
+    for (begin, end), own in sorted(several.items(), key=lambda item: item[0]):
+        own_shape = [*shape[:dimension], end - begin, *shape[dimension + 1 :]]
+        sizes += memory_order(own, operand, own_shape).cuts.get(dimension, (end - begin,))
+    return tuple(sizes)

@@ -73,4 +73,6 @@ def trimmed(axis: SlidingAxis) -> TrimmedAxis | None:
     left = SlidingAxis(end - begin, kernel, lower, dilation, stride, axis.out)
     if kernel == 1 and lower == 0 and left.size == (axis.out - 1) * stride + 1:  # the stride passes over what lies between
         return TrimmedAxis(evolve(left, size=axis.out, stride=1), (begin, end), stride, (first, last + 1), *cuts)
+    if axis.out == 1 and dilation > 1:  # so does the dilation: all elements of the kernel meet inputs, as those do that are left
+        return TrimmedAxis(evolve(left, size=kernel, dilation=1), (begin, end), dilation, (first, last + 1), *cuts)
     return TrimmedAxis(left, (begin, end), 1, (first, last + 1), *cuts)

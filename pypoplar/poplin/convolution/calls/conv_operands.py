@@ -14,7 +14,7 @@ from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, 
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.operand_layout import MemoryOrder, in_order
+from pypoplar.poplin.convolution.layout.memory_order import MemoryOrder, in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, memory_order
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
@@ -62,8 +62,8 @@ def createInput(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
-    shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
-    input = in_order(graph, params.inputType, shape, _order(chosen, "input"), debugContext or "")
+    shape = _shape(params, "input")
+    input = in_order(graph, params.inputType, shape, _order(chosen, "input", shape), debugContext or "")
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
         _map_parts(graph, chosen, map_input, lambda part: part.input(seen))
@@ -119,8 +119,8 @@ def createWeights(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
-    shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    weights = in_order(graph, params.inputType, shape, _order(chosen, "weights"), debugContext or "")
+    shape = _shape(params, "weights")
+    weights = in_order(graph, params.inputType, shape, _order(chosen, "weights", shape), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
         _map_parts(graph, chosen, map_weights, lambda part: part.weights(seen))
@@ -159,8 +159,8 @@ def createConvOutput(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
-    shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
-    output = in_order(graph, params.outputType, shape, _order(chosen, "output"), debugContext or "")
+    shape = _shape(params, "output")
+    output = in_order(graph, params.outputType, shape, _order(chosen, "output", shape), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
         for dim, axis in enumerate(chosen.form.params.axes()):
@@ -249,12 +249,32 @@ def _planned(
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
 
 
-def _order(chosen: ChosenForm, operand: str) -> MemoryOrder | None:
-    """How the first of the plans wants an operand in memory, if there is one."""
+def _shape(params: ConvParams, operand: str) -> list[int]:
+    """Of the "input", the "weights" or the "output" in groups of channels."""
+    groups, batch = params.numConvGroups, params.batchSize
+    inputs, outputs = params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup
+    match operand:
+        case "input":
+            return [groups, batch, inputs, *params.inputFieldShape]
+        case "weights":
+            return [groups, outputs, inputs, *params.kernelShape]
+    return [groups, batch, outputs, *params.getOutputFieldShape()]
+
+
+def _order(chosen: ChosenForm, operand: str, shape: list[int]) -> MemoryOrder:
+    """How the first of the plans wants an operand in memory, or the order of its dimensions if there is none.
+
+    Parts and phases are of dimensions that are the plan's, whole.
+    """
     if not chosen.plans:
-        return None
-    order = memory_order(chosen.plans[0], operand)
-    return evolve(order, steps=None) if chosen.form.phases is OutputPhases.STACKED else order  # its channels are not these
+        return MemoryOrder(tuple(range(len(shape))))
+    first = chosen.form.convolutions()[0].params
+    assert first is not None
+    own = _shape(first, operand)
+    order = memory_order(chosen.plans[0], operand, own)
+    alike = {place for place, (size, of_plan) in enumerate(zip(shape, own, strict=True)) if size == of_plan}
+    cuts = {place: sizes for place, sizes in order.cuts.items() if place in alike}
+    return evolve(order, cuts=cuts, phases={place: count for place, count in order.phases.items() if place in alike})
 
 
 def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:

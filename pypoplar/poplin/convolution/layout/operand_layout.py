@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from collections.abc import Sequence as SequenceOf
 from math import inf, prod
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -14,53 +13,24 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.layout.memory_order import MemoryOrder, in_order, pieces_in_order
+from pypoplar.poplin.convolution.layout.plan_memory import input_memory, weights_memory
 from pypoplar.poplin.convolution.plan_costs import COPY_SLOTS, WORKERS
 from pypoplar.popops.rearrange.transposed_blocks import best_blocks
 from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
-from pypoplar.types import ElementType
 
 SAMPLE = 4096  # elements that are looked at
 Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
 
 
 @frozen
-class MemoryOrder:
-    """How a tensor lies in memory: its dimensions in this order, the last one together.
-
-    The order may be that of a tensor whose dimension 0 is two, the second of which is `factor`. What steps have of a dimension, so
-    much each, is a variable of its own.
-    """
-
-    dimensions: SequenceOf[int]
-    factor: int = 1
-    steps: tuple[int, SequenceOf[int]] | None = None  # a dimension, and its sizes in the steps
-
-
-def in_order(graph: Graph, type: ElementType, shape: list[int], order: MemoryOrder | None, name: str) -> Tensor:
-    """A new tensor mapped linearly that lies so in memory, or in the order of its dimensions."""
-    order = order or MemoryOrder(range(len(shape)))
-    if order.steps is not None:
-        dimension, sizes = order.steps
-        shapes = [[*shape[:dimension], size, *shape[dimension + 1 :]] for size in sizes]
-        own = evolve(order, steps=None)
-        return concat([in_order(graph, type, part, own, name) for part in shapes], dimension)
-    if len(order.dimensions) > len(shape):
-        apart = [shape[0] // order.factor, order.factor, *shape[1:]]
-        return in_order(graph, type, apart, order, name).flatten(0, 2)
-    variable = graph.addVariable(type, [shape[place] for place in order.dimensions], name)
-    mapTensorLinearly(graph, variable)
-    return variable.dimShuffle([list(order.dimensions).index(place) for place in range(len(shape))])
-
-
-@frozen
 class _Wanted:
-    """What a tile wants of an operand: elements, and the pieces of memory that these are where they lie in the plan's order.
+    """What a tile wants of an operand: elements, and the pieces of memory that these are where they lie as the plan has them.
 
-    The last `neighbours` dimensions of that order are wanted together.
+    The last `neighbours` dimensions of that order are wanted together, as far as these are not cut.
     """
 
     elements: int
@@ -73,10 +43,11 @@ def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequ
     """Input [groups, batch, channels, *field], whose channels, or groups of a channel each, are to lie together."""
     if plan.empty or not input.numElements():
         return input
-    parts, order = plan.partition.parts, plan.input_order()
+    order = input_memory(plan, input.shape())
     if plan.form.is_folded:
         wanted = _folded_inputs(plan)
     else:
+        parts = plan.partition.parts
         wanted = _shared(plan, input, order, prod(parts[KERNEL]) * (1 if plan.form.lanes else parts[9]))
     return _laid_out(graph, plan, input, order, wanted, map_convolution_input, prog, below(name, "input"))
 
@@ -85,15 +56,15 @@ def planned_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor, prog: 
     """Weights [groups, output channels, input channels, *kernel], whose output channels, or groups, are to lie together."""
     if plan.empty or not weights.numElements():
         return weights
-    parts, order = plan.partition.parts, plan.weights_order()
+    parts, order = plan.partition.parts, weights_memory(plan, weights.shape())
     wanted = _shared(plan, weights, order, parts[1] * prod(parts[OUT]))
     return _laid_out(graph, plan, weights, order, wanted, map_convolution_weights, prog, below(name, "weights"))
 
 
-def _shared(plan: ConvolutionPlan, tensor: Tensor, order: list[int], sharing: int) -> _Wanted:
-    """Of a tensor whose elements are wanted by so many tiles each."""
+def _shared(plan: ConvolutionPlan, tensor: Tensor, order: MemoryOrder, sharing: int) -> _Wanted:
+    """Of a tensor whose elements are wanted by so many tiles each: what a tile has is in one piece on each of these."""
     elements = tensor.numElements() * sharing // plan.tiles
-    return _Wanted(elements, elements // tensor.dim(order[-1]))
+    return _Wanted(elements, elements // tensor.dim(order.dimensions[-1]))
 
 
 def _folded_inputs(plan: ConvolutionPlan) -> _Wanted:
@@ -111,19 +82,25 @@ def _folded_inputs(plan: ConvolutionPlan) -> _Wanted:
         if folds:  # but for those that meet padding
             elements = elements * trim.axis.products() // (trim.axis.out * trim.axis.kernel)
     pieces = positions * ceiling(form.pieces, parts[8])
-    neighbours = 2 if form.folded[-1] and form.axes[-1].axis.dilation == 1 else 1
+    neighbours = 2 if form.folded[-1] else 1
     return _Wanted(elements, pieces, neighbours, COPY_SLOTS * WORKERS)  # some of the copy stays on its tile
 
 
 def _laid_out(
-    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, order: list[int], wanted: _Wanted, place: Mapper, prog: Sequence, name: str
+    graph: Graph,
+    plan: ConvolutionPlan,
+    tensor: Tensor,
+    order: MemoryOrder,
+    wanted: _Wanted,
+    place: Mapper,
+    prog: Sequence,
+    name: str,
 ) -> Tensor:
     """The tensor, or a copy as the plan wants it."""
-    outer = [dimension for dimension in range(tensor.rank()) if dimension not in order[-wanted.neighbours :]]
-    rows = tensor.dimShuffle([*outer, *order[-wanted.neighbours :]]).flatten(len(outer), tensor.rank())
-    length = rows.dim(len(outer))
+    rows = _rows(tensor, order, wanted.neighbours)
+    length = rows.dim(rows.rank() - 1)
     together = _together(rows)
-    if together >= length:
+    if together >= min(length, order.largest_part(order.dimensions[-1], length)):
         return tensor
     share = ceiling(tensor.numElements(), graph.getTarget().getNumTiles())
     gathered = MESSAGE * wanted.elements // together
@@ -131,17 +108,29 @@ def _laid_out(
     if gathered <= least:
         return tensor
     copied = least + MESSAGE * (share // together)
-    blocks = best_blocks(graph, tensor.dimShuffle(order))
+    lying = pieces_in_order(tensor, order)
+    blocks = best_blocks(graph, lying[0] if len(lying) == 1 else tensor.dimShuffle(order.dimensions))
     transposed = inf if blocks is None else least + MESSAGE * (share // length) + blocks.cycles
     if gathered <= min(copied, transposed):
         return tensor
-    if blocks is not None and transposed < copied:
-        back = [order.index(place) for place in range(len(order))]
-        tensor = blocks.transposed(prog, name).dimShuffle(back)
-    copy = in_order(graph, tensor.elementType(), tensor.shape(), MemoryOrder(order), name)
+    copy = in_order(graph, tensor.elementType(), tensor.shape(), order, name)
     place(graph, plan, copy)
-    prog.add(Copy(tensor.dimShuffle(order), copy.dimShuffle(order)))
+    if blocks is not None and transposed < copied:
+        made = blocks.transposed(prog, name)
+        back = [order.dimensions.index(dimension) for dimension in range(len(order.dimensions))]
+        lying = [made] if len(lying) == 1 else pieces_in_order(made.dimShuffle(back), order)
+    source, destination = (concat([piece.flatten() for piece in pieces]) for pieces in (lying, pieces_in_order(copy, order)))
+    prog.add(Copy(source, destination))
     return copy
+
+
+def _rows(tensor: Tensor, order: MemoryOrder, neighbours: int) -> Tensor:
+    """What is wanted together: the last dimensions of the order as one, of a phase."""
+    for dimension, count in order.phases.items():
+        tensor = tensor.subSample(count, dimension)
+    last = order.dimensions[-neighbours:]
+    outer = [dimension for dimension in range(tensor.rank()) if dimension not in last]
+    return tensor.dimShuffle([*outer, *last]).flatten(len(outer), tensor.rank())
 
 
 def _together(rows: Tensor) -> int:
