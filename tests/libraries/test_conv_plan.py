@@ -129,6 +129,31 @@ def test_the_estimate_of_a_layer_on_64_tiles_is_within_5_percent_of_a_run(layer)
     assert plan.cycles == pytest.approx(cycles_of(plan, 64, sizes, axes), rel=0.05)
 
 
+GRADIENTS = {  # of weights: the input channels are the batch, the batch is the channels, the kernel is as large as the field
+    "1x1": ((1, 64, 4, 32), [axis(14, 14), axis(14, 14)]),
+    "1x1 with a stride": ((1, 64, 4, 32), [axis(14, 7, upper=-1, dilation=2), axis(13, 7, dilation=2)]),
+    "3x3": ((1, 32, 4, 32), [axis(14, 14, 1, 1), axis(14, 14, 1, 1)]),
+    "3x3 with a stride": ((1, 32, 4, 32), [axis(15, 7, 1, 1, dilation=2), axis(14, 7, 1, 0, dilation=2)]),
+    "a row, of which positions are left": ((2, 32, 2, 16), [axis(6, 1), axis(12, 5, upper=-1, dilation=2)]),
+}
+
+
+@pytest.mark.parametrize("layer", GRADIENTS)
+def test_every_plan_of_a_gradient_of_weights_is_exact_and_the_one_that_is_chosen_is_estimated_within_12_percent(layer):
+    sizes, axes = GRADIENTS[layer]
+    request = ConvRequest(machine(64), sizes, tuple(axes), TYPES[1], 0.6)
+    for plan in all_plans(request):
+        check(plan, 64, sizes, axes)
+    chosen = choose_plan(request)
+    assert chosen.cycles == pytest.approx(cycles_of(chosen, 64, sizes, axes), rel=0.12)
+
+
+def test_the_gradient_of_weights_of_a_1x1_layer_computes_for_no_longer_than_the_layer():
+    layer = ConvRequest(machine(1472), (1, 4, 256, 128), (axis(56, 1), axis(56, 1)), TYPES[1], 0.6)
+    gradient = ConvRequest(machine(1472), (1, 256, 4, 128), (axis(56, 56), axis(56, 56)), TYPES[1], 0.6)
+    assert choose_plan(gradient).cost.compute <= choose_plan(layer).cost.compute
+
+
 @examples(8)
 @given(
     st.tuples(*map(st.sampled_from, ((1, 2), (1, 2, 8), (4, 16, 32, 64), (8, 16, 64)))),

@@ -10,7 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import SUMMED, ConvolutionPlan
-from pypoplar.poplin.convolution.conv_views import result_view, with_lanes
+from pypoplar.poplin.convolution.conv_views import input_view, result_view, with_lanes
 from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis
 from pypoplar.poputil.placement.row_layout import BlockRuns, RowLayout, map_shared_runs, shared_rows
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -20,6 +20,9 @@ def map_convolution_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) ->
     """Map an input [groups, batch, channels, *field]: what several tiles use alike is shared out among them."""
     if plan.empty:
         mapTensorLinearly(graph, input)
+        return
+    if plan.form.is_flat:
+        _map_flat_input(graph, plan, input)
         return
     input = with_lanes(plan.form, input, 2)
     cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
@@ -31,6 +34,15 @@ def map_convolution_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) ->
         _map_runs(graph, view, runs, sharers(plan, (*range(5, 8), 8, 9)), [0, input.dim(2)], 0)
     else:
         _map_runs(graph, view, runs, sharers(plan, (*range(5, 8), 9)), cuts[8], steps[8])
+
+
+def _map_flat_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) -> None:
+    """Map the rows of a matrix [groups, batch, folded kernel and channels], in parts of both; other inputs stay where they are."""
+    cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
+    view = input_view(graph, plan.form, input)
+    groups, batch = (_part(np.arange(view.dim(place)), cuts[place]) * steps[place] for place in (0, 1))
+    block = np.add.outer(groups, batch).ravel()
+    _map_rows(graph, view, block, sharers(plan, (9,)), cuts[8], steps[8])
 
 
 def _input_blocks(plan: ConvolutionPlan, shape: list[int]) -> BlockRuns:

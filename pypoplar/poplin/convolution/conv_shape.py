@@ -74,10 +74,21 @@ class ConvForm:
         return any(self.folded)
 
     @property
+    def is_flat(self) -> bool:
+        """All that slides is folded, and has one output: a position's inputs are all there are of a row of a matrix."""
+        folds = [trim.axis.out == 1 for trim, fold in zip(self.axes, self.folded, strict=True) if fold]
+        return bool(folds) and all(folds) and not self.sliding
+
+    @property
     def pieces(self) -> int:
-        """Pieces of memory that a position's inputs are where they are folded: neighbours along the last axis are one."""
-        of_axes = [trim.axis.kernel if fold else 1 for trim, fold in zip(self.axes, self.folded, strict=True)]
-        return prod(of_axes[:-1])
+        """Pieces of memory that a position's inputs are where they are folded, if the places of each phase lie together.
+
+        Along the last axis that has several outputs neighbours are one, with all that is behind it.
+        """
+        folded = [trim.axis for trim, fold in zip(self.axes, self.folded, strict=True) if fold]
+        while folded and folded[-1].out == 1:
+            folded.pop()
+        return prod(axis.kernel for axis in folded[:-1])
 
     @property
     def scatters(self) -> bool:
@@ -98,7 +109,10 @@ class ConvForm:
 
     def input_order(self) -> list[int]:
         """The dimensions of an input [groups, batch, channels, *field] in the order in which they lie best in memory."""
-        fields = range(len(self.axes)) if self.is_folded else [*self.joined, *self.sliding]
+        if self.is_flat:
+            fields = sorted(range(len(self.axes)), key=lambda place: self.folded[place])
+        else:
+            fields = [*range(len(self.axes))] if self.is_folded else [*self.joined, *self.sliding]
         order = [3 + place for place in fields]
         return [1, *order, 2, 0] if self.lanes else [0, 1, *order, 2]
 

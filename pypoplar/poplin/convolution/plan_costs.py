@@ -74,15 +74,15 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
 
     fields = parts[:, 1:5].prod(axis=1)
     own_weights = weights // fields
-    if form.is_folded:
-        needed, own_inputs = _folded_inputs(form, shape, parts, batch, groups * size)
-        pieces = groups * positions * form.pieces
+    if form.is_folded and not form.is_flat:
+        needed, own_inputs, useful = _folded_inputs(form, shape, parts, batch, groups * size)
+        pieces = groups * positions * -(-form.pieces // parts[:, 8])
     else:
         needed, sharing = window, parts[:, 5:8].prod(axis=1) * (1 if form.lanes else parts[:, 9])
         own_field = prod(-(-axis.size // parts[:, 2 + place]) for place, axis in enumerate(shape.axes))
-        own_inputs = np.minimum(window, window // prod(reach) * own_field) // sharing
+        own_inputs = useful = np.minimum(window, window // prod(reach) * own_field) // sharing
         pieces = groups * (positions if form.scatters else 1 if shape.is_product else batch * reach[0] * reach[1])
-    arriving = np.maximum(needed - own_inputs, 0)
+    arriving = np.maximum(needed - useful, 0)
     received = arriving + weights - own_weights
     if target.supportsExchangeBusSharing() and target.getTilesPerSharedExchangeBus() == 2:
         if candidates.order == CHANNELS_LAST:
@@ -142,21 +142,33 @@ def spreading_cycles(target: Target, rows: int, size: int) -> int:
     return int(COPY_SLOTS * WORKERS + rows * ceiling(size, _rate(target, size)))
 
 
-def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
-    """Bytes of different inputs that a tile needs of folded ones, for so many of the joined outputs; and of those that it holds."""
+def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64s, size: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Bytes of different inputs that a tile needs of folded ones, for so many of the joined outputs; that it holds; of both."""
+    samples = shape.batch // prod(form.axes[place].axis.out for place in form.joined)
     total = prod(trim.axis.size for trim in form.axes) * form.channels
-    needed, rest = np.ones_like(batch), batch
+    everywhere = _reached(form, batch, samples, [trim.axis.kernel for trim in form.axes])
+    kernels, cuts = [], parts[:, 8]
+    for trim, fold in zip(form.axes, form.folded, strict=True):  # parts of the channels are of the first of them, if they can
+        kernel = trim.axis.kernel
+        kernels.append(-(-kernel // cuts) if fold else kernel)
+        cuts = np.maximum(cuts // kernel, 1) if fold else cuts
+    needed = _reached(form, batch, samples, kernels)
+    own = np.minimum(everywhere, -(-samples * total // parts[:, 1:].prod(axis=1)))
+    return needed * size, own * size, own * needed // everywhere * size
+
+
+def _reached(form: ConvForm, batch: Int64s, samples: int, kernels: Sequence[Any]) -> Int64s:
+    """Inputs that meet so many of the joined outputs and elements of the kernel, at most those of all samples."""
+    reached, rest = np.ones_like(batch), batch
     for place in reversed(form.joined):
         axis = form.axes[place].axis
         out = np.minimum(rest, axis.out)
         rest = np.where(rest > axis.out, -(-rest // axis.out) + 1, 1)
-        needed = needed * np.minimum(axis.size, (out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1)
+        reached = reached * np.minimum(axis.size, (out - 1) * axis.stride + (kernels[place] - 1) * axis.dilation + 1)
     for place in form.sliding:
-        needed = needed * form.axes[place].axis.size
-    samples = shape.batch // prod(form.axes[place].axis.out for place in form.joined)
-    needed = np.minimum(needed * rest, samples * prod(trim.axis.size for trim in form.axes)) * form.channels
-    own = np.minimum(needed, -(-samples * total // parts[:, 1:].prod(axis=1)))
-    return needed * size, own * size
+        reached = reached * form.axes[place].axis.size
+    most: Int64s = np.minimum(reached * rest, samples * prod(trim.axis.size for trim in form.axes)) * form.channels
+    return most
 
 
 def _copy_rate(target: Target, form: ConvForm, shape: ConvShape, size: int) -> int:

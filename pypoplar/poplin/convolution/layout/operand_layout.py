@@ -44,7 +44,9 @@ def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequ
     if plan.empty or not input.numElements():
         return input
     order = input_memory(plan, input.shape())
-    if plan.form.is_folded:
+    if plan.form.is_flat:
+        wanted = _flat_inputs(plan)
+    elif plan.form.is_folded:
         wanted = _folded_inputs(plan)
     else:
         parts = plan.partition.parts
@@ -65,6 +67,13 @@ def _shared(plan: ConvolutionPlan, tensor: Tensor, order: MemoryOrder, sharing: 
     """Of a tensor whose elements are wanted by so many tiles each: what a tile has is in one piece on each of these."""
     elements = tensor.numElements() * sharing // plan.tiles
     return _Wanted(elements, elements // tensor.dim(order.dimensions[-1]))
+
+
+def _flat_inputs(plan: ConvolutionPlan) -> _Wanted:
+    """Of the rows of a matrix, which has all elements of the kernel."""
+    parts, shape = plan.partition.parts, plan.shape
+    positions = ceiling(shape.groups, parts[0]) * ceiling(shape.batch, parts[1])
+    return _Wanted(positions * ceiling(shape.in_channels, parts[8]), positions, 1 + sum(plan.form.folded))
 
 
 def _folded_inputs(plan: ConvolutionPlan) -> _Wanted:
