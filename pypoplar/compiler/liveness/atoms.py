@@ -7,7 +7,7 @@ and slices that are written one by one define their variable when the last one i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -54,7 +54,8 @@ def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions,
     `full`: bool, the edges of `regions` to which a vertex writes all elements.
     """
     first = graph.variables.first.astype(np.int64)
-    stretches = _joined([_of_compute_sets(accesses, regions, graph, full), _of_tensors(accesses)], int(first[-1]))
+    elements = int(first[-1])
+    stretches = _joined([_of_compute_sets(accesses, regions, graph, full), *_of_tensors(accesses, elements)], elements)
     parts = overlay(stretches.begin, stretches.end, first[:-1], first[1:])
     kept = ~fixed[parts.right] & (parts.begin < parts.end)
     stretches = Stretches(stretches.list[parts.left[kept]], parts.begin[kept], parts.end[kept])
@@ -96,21 +97,28 @@ def _union_of(regions: Regions, chosen: Bools) -> tuple[Int64s, Int64s]:
     return (begins[0], ends[0]) if len(begins) == 1 else union(np.concatenate(begins), np.concatenate(ends))
 
 
-def _of_tensors(accesses: Sequence[Access]) -> Stretches:
-    """What programs read and write by themselves."""
+def _of_tensors(accesses: Sequence[Access], elements: int) -> Iterator[Stretches]:
+    """What programs read and write by themselves: of a few accesses at a time, whose views may come element by element."""
     lists: list[int] = []
     views: list[Tensor] = []
+    waiting = 0  # elements
     for access, happening in enumerate(accesses):
         for what, tensors in ((READ, happening.reads), (WRITE, happening.writes)):
             for tensor in tensors:
                 lists.append(access * KINDS + what)
                 views.append(tensor)
-    nothing = np.zeros(0, np.int64)
-    if not views:
-        return Stretches(nothing, nothing, nothing)
+                waiting += tensor.numElements()
+        if waiting >= AT_ONCE:
+            yield _of_views(lists, views, elements)
+            lists, views, waiting = [], [], 0
+    yield _of_views(lists, views, elements)
+
+
+def _of_views(lists: list[int], views: list[Tensor], elements: int) -> Stretches:
+    """What is read and written there, each element once."""
     runs = ViewRuns.of(views)
     strands = touched_strands(np.array(lists, np.int64)[runs.view], runs.start, runs.count, runs.step)
-    return Stretches(strands.owner, strands.begin, strands.begin + strands.length)
+    return _joined([Stretches(strands.owner, strands.begin, strands.begin + strands.length)], elements)
 
 
 def _appended(pieces: list[Stretches]) -> Stretches:

@@ -210,6 +210,17 @@ def test_variables_too_finely_cut_to_be_divided_hold_with_shared_memory_what_the
     assert shared == apart
 
 
+@examples(40)
+@given(SEEDS, st.integers(1, 5))
+def test_what_programs_read_and_write_is_the_same_looked_at_part_by_part(seed, at_once):
+    made = Chaos(seed, programs=range(1, 5), functions=range(5))
+    whole = compileGraph(made.graph, made.programs)
+    with patch.object(atoms, "AT_ONCE", at_once):
+        parts = compileGraph(made.graph, made.programs)
+    for column in ("always", "first_range", "range_begin", "range_end", "first", "tile", "bytes", "offset", "span"):
+        np.testing.assert_array_equal(getattr(parts.lives, column), getattr(whole.lives, column))
+
+
 def test_a_life_in_many_programs_covers_them_all(bench):
     """Program 0 needs x and y at once; five more use them one after the other."""
     graph = bench.graph
