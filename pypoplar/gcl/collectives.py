@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import overload
 
 from attrs import frozen
@@ -63,24 +63,29 @@ class Collective:
         """The ring of each group; more than one has a name of its own."""
         return Ring(self.graph, self.groups, self.prog, self.debug, clockwise)
 
-    def method_for(self, data: Tensor, *, gathers: bool = False) -> str:
-        """The method for the data of all ranks."""
+    def method_for(self, type: ElementType, elements: int, *, gathers: bool = False) -> str:
+        """The method for so many elements of all ranks."""
         if self.method != "auto":
             return self.method
-        bytes = data.numElements() * self.graph.getTarget().getTypeSize(data.elementType())
-        return automatic_method(self.ranks, self.graph.getTarget().getNumIPUs(), bytes, gathers=gathers)
+        target = self.graph.getTarget()
+        return automatic_method(self.ranks, target.getNumIPUs(), elements * target.getTypeSize(type), gathers=gathers)
+
+    def column_bounds(self, method: str, columns: int) -> list[int]:
+        """Where the columns that each ring of a method moves begin, and where the last ones end."""
+        parts = max(min(IN_PARTS.get(method, 1), columns), 1)
+        return [columns * part // parts for part in range(parts + 1)]
 
     def rings(self, method: str, columns: int) -> list[tuple[Ring, slice]]:
         """The rings of a method, each with the columns that it moves."""
-        parts = min(IN_PARTS.get(method, 1), columns)
-        if parts < 2:
+        bounds = self.column_bounds(method, columns)
+        if len(bounds) == 2:
             return [(self.ring(clockwise=method != "anticlockwise_ring"), slice(0, columns))]
-        bounds = [columns * part // parts for part in range(parts + 1)]
-        return [(self.ring(clockwise=part % 2 == 0), slice(bounds[part], bounds[part + 1])) for part in range(parts)]
+        parts = enumerate(pairwise(bounds))
+        return [(self.ring(clockwise=part % 2 == 0), slice(begin, end)) for part, (begin, end) in parts]
 
     def reduced(self, fragments: Tensor, op: CollectiveOperator) -> Tensor:
         """[1, elements]: of `fragments` [ranks, elements] that of the replica's rank, of all replicas of the group together."""
-        method = self.method_for(fragments)
+        method = self.method_for(fragments.elementType(), fragments.numElements())
         if method != "meet_in_middle_ring" or self.ranks == 1 or op is CollectiveOperator.LOCAL:
             rings = self.rings(method, fragments.dim(1))
             return concat([ring.reduce_scatter(fragments[:, columns], op) for ring, columns in rings], 1)
@@ -93,7 +98,7 @@ class Collective:
 
     def gather(self, own: Tensor, gathered: Tensor) -> None:
         """Put what each replica has, [1, elements], into `gathered` [ranks, elements]; `own` is another's then."""
-        method = self.method_for(gathered, gathers=True)
+        method = self.method_for(gathered.elementType(), gathered.numElements(), gathers=True)
         if method != "meet_in_middle_ring":
             for ring, columns in self.rings(method, own.dim(1)):
                 ring.all_gather(own[:, columns], gathered[:, columns])
@@ -155,12 +160,30 @@ def _all_reduce(call: Collective, flat: Tensor, op: CollectiveOperator, destinat
     if op is CollectiveOperator.LOCAL:
         call.prog.add(Copy(flat, destination, call.debug))
     elif call.method == "broadcast":
-        _reduce_locally(call, flat, op, destination)
+        target, (own,) = call.graph.reorderToSimplify(destination, [flat])
+        _reduce_locally(call, own, op, target)
     else:
+        flat, destination = _in_memory_order(call, flat, destination)
         reduced = _reduce_scatter(call, flat, op).expand([0])
         gathered = call.ring_memory(flat.elementType(), reduced.dim(1), "gathered")
         call.gather(reduced, gathered)
         call.prog.add(Copy(gathered.flatten()[: flat.numElements()], destination, f"{call.debug}/rearrange"))
+
+
+def _in_memory_order(call: Collective, flat: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with elements that rings treat alike in the order in which the destination has them in memory.
+
+    So what lies together there is rearranged as one piece, and not each element by itself. No element changes its fragment or
+    its ring, which say in which order it is added up.
+    """
+    elements = flat.numElements()
+    size = -(-elements // call.ranks)
+    columns = call.column_bounds(call.method_for(flat.elementType(), call.ranks * size), size)[:-1]
+    begins = [rank * size + column for rank in range(call.ranks) for column in columns]
+    bounds = [*(begin for begin in begins if begin < elements), elements]
+    parts = ([tensor.slice(begin, end) for tensor in (destination, flat)] for begin, end in pairwise(bounds))
+    ordered = [call.graph.reorderToSimplify(target, [own]) for target, own in parts]
+    return concat([own for _, (own,) in ordered]), concat([target for target, _ in ordered])
 
 
 def _reduce_locally(call: Collective, flat: Tensor, op: CollectiveOperator, destination: Tensor) -> None:

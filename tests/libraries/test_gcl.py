@@ -33,7 +33,7 @@ from pypoplar.gcl.comm_group import replica_groups
 from pypoplar.gcl.methods import METHODS, automatic_method
 from pypoplar.gcl.ring import ring_order
 from pypoplar.poputil import PoplibsError, mapTensorLinearly
-from pypoplar.program import Sequence
+from pypoplar.program import Copy, Sequence
 
 SEEDS = st.integers(0, 2**32 - 1)
 TYPES = (FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG, BOOL)
@@ -113,6 +113,39 @@ def test_an_all_reduce_is_what_numpy_makes_of_each_group(seed, count, type, meth
             assert len({found[member].tobytes() for member in members}) == 1
     else:
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("method", [*METHODS])
+@pytest.mark.parametrize("shape", [(5, 9), (7, 11), (3, 2)])
+def test_a_sum_has_the_same_bits_in_whatever_order_its_tensor_lies_in_memory(method, shape):
+    given_to = np.random.default_rng(3).normal(size=(5, *shape)).astype(np.float16)
+    replicas, op = Replicas(5), CollectiveOperator.ADD
+    x = replicas.tensor(given_to, HALF)
+    turned = replicas.tensor(given_to.transpose(0, 2, 1).copy(), HALF).transpose()
+    target = replicas.graph.addVariable(HALF, shape[::-1], "target")
+    mapTensorLinearly(replicas.graph, target)
+    sums = [
+        gcl.allReduceCrossReplica(replicas.graph, tensor, op, replicas.prog, options={"method": method}) for tensor in (x, turned)
+    ]
+    gcl.allReduceToDestinationCrossReplica(replicas.graph, x, target.transpose(), op, replicas.prog, options={"method": method})
+    in_order, *others = replicas.read(*sums, target.transpose())
+    for other in others:
+        assert other.tobytes() == in_order.tobytes()
+
+
+@pytest.mark.parametrize("method", ["clockwise_ring", "quad_directional_ring", "broadcast"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_lies_together_in_memory_is_rearranged_as_one_piece(method, in_place):
+    rows, columns, ranks = 96, 64, 4
+    replicas = Replicas(ranks)
+    x = replicas.tensor(np.zeros((ranks, columns, rows), np.float32), FLOAT).transpose()
+    reduce = gcl.allReduceInPlaceCrossReplica if in_place else gcl.allReduceCrossReplica
+    reduce(replicas.graph, x, CollectiveOperator.ADD, replicas.prog, options={"method": method})
+    copies = [program for program in replicas.prog.programs if isinstance(program, Copy) and "rearrange" in program.name]
+    assert len(copies) == 2
+    for copy in copies:
+        for end in (copy.source, copy.destination):
+            assert int(np.where(end.runs().step == 1, 1, end.runs().count).sum()) <= 4 * ranks * columns  # of 6,144 elements
 
 
 @examples(20)
