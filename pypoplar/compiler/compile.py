@@ -357,7 +357,7 @@ def _flatten(placed: _Placed, flattening: Flattening) -> Executable:
         ),
         variable_names=frozen.variables.names,
         made_at=MadeAt(line_texts(frozen.variables.locations), line_texts(frozen.compute_set_locations)),
-        floating_point_checks=flattening.sets_floating_point or checked.options.floating_point_exceptions,
+        floating_point_checks=flattening.sets_exceptions or checked.options.floating_point_exceptions,
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
         cost=_cost_facts(checked, flattening),

@@ -17,6 +17,7 @@ from pypoplar import (
     PoplarTypeError,
     Vector,
     Vertex,
+    compileGraph,
     setFloatingPointBehaviour,
 )
 from pypoplar.program import Execute, Sequence
@@ -168,3 +169,32 @@ def test_the_behaviour_is_a_behaviour():
     bench = Bench()
     with pytest.raises(PoplarTypeError, match="expected a FloatingPointBehaviour, got True"):
         setFloatingPointBehaviour(bench.graph, Sequence(), True)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "options", "looks"),
+    [
+        (FloatingPointBehaviour(False, False, False, True), {}, False),  # rounds at random alone, as models of PyTorch do
+        (FloatingPointBehaviour(False, False, True, True), {}, True),
+        (FloatingPointBehaviour(False, False, False), STRICT, True),  # the option holds until it is set
+    ],
+)
+def test_machine_code_looks_for_exceptions_where_some_may_stop_the_program_alone(behaviour, options, looks):
+    bench = Bench()
+    square = bench.execute(Square, 5, x=bench.variable("x", [2.0], 5))
+    program = Sequence()
+    setFloatingPointBehaviour(bench.graph, program, behaviour)
+    assert compileGraph(bench.graph, [Sequence([program, square])], options).floating_point_checks is looks
+
+
+def test_exceptions_are_looked_for_where_a_program_before_lets_none_stop_it():
+    bench = Bench()
+    square = bench.execute(Square, 5, x=bench.variable("x", [1e30], 5))
+    quiet, strict = Sequence(), Sequence()
+    setFloatingPointBehaviour(bench.graph, quiet, FloatingPointBehaviour(False, False, False))
+    setFloatingPointBehaviour(bench.graph, strict, FloatingPointBehaviour())
+    engine = bench.engine([Sequence([strict, quiet, square]), Sequence([quiet, strict, square])])
+    engine.run(0)
+    engine.writeTensor("x", [1e30])
+    with pytest.raises(ArithmeticError, match=OVERFLOW):
+        engine.run(1)

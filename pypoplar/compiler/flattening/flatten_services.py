@@ -84,7 +84,8 @@ def flatten_floating_point(flattening: Flattening, setting: SetFloatingPointBeha
     )
     wanted = sum(bit for is_wanted, bit in bits if is_wanted)
     flattening.row(Opcode.FLOATING_POINT, {FloatingPointOperand.KEPT: 0, FloatingPointOperand.SET: wanted})
-    flattening.sets_floating_point = True
+    if wanted & EXCEPTIONS:  # rounding at random by itself is none
+        flattening.sets_exceptions = True
 
 
 def flatten_stochastic_rounding(flattening: Flattening, setting: SetStochasticRounding) -> None:

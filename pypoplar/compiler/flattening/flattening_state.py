@@ -79,7 +79,7 @@ class Flattening:
     counters: int = 0
     clocks: int = 0
     depth: int = 0  # of the loops and branches around
-    sets_floating_point: bool = False  # whether the program says which floating-point results stop it
+    sets_exceptions: bool = False  # whether the program lets some floating-point results stop it
     used_streams: set[int] = field(factory=set)  # the user's, by the program or function that is flattened
     pending_calls: list[PendingCall] = field(factory=list)  # of that program or function
     occurrence: Occurrence | None = None  # the program that is flattened; None for what belongs to none
