@@ -17,6 +17,7 @@ from pypoplar.poptorch.capture import capture
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.executor.compiled import CompiledModel, lower_model
+from pypoplar.poptorch.executor.known_graphs.captured_facts import GraphFacts
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.walks.model_walk import lower_graph
@@ -79,7 +80,9 @@ def compiled(
     lowered_graph = lower_graph(graph, joint, training, stable_norms=stable_norms)
     settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
     lowered = lower_model(lowered_graph, settings, Gradients(graph) if training else None)
-    result = CompiledModel(joint, device, settings, lowered.interface, compileGraph(graph, [lowered.program]))
+    result = CompiledModel(
+        GraphFacts.of(joint, rounds=False), device, settings, lowered.interface, compileGraph(graph, [lowered.program])
+    )
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     result.write({name: tensor.detach() for name, tensor in named})
     return result

@@ -8,6 +8,7 @@ import torch
 import torch.utils._pytree as pytree
 from attrs import frozen
 from torch import fx
+from torch.export import ExportedProgram
 
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.arrays.garbage import searched_later
@@ -20,18 +21,21 @@ from pypoplar.engine.processes.spread_replicas import spread
 from pypoplar.errors import FileLoadError, TensorShapeError
 from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
-from pypoplar.poptorch.capture import CaptureError, JointGraph, capture
+from pypoplar.poptorch.capture import CaptureError, JointGraph
+from pypoplar.poptorch.capture.capturing import capture_unless
 from pypoplar.poptorch.executor import kept_model
 from pypoplar.poptorch.executor.compiled import CompiledModel, LoweredModel, handles_of_update, lower_model
 from pypoplar.poptorch.executor.index_ranges import ranges_of_indices
 from pypoplar.poptorch.executor.kept_model import KeptModel
+from pypoplar.poptorch.executor.known_graphs.captured_facts import GraphFacts
+from pypoplar.poptorch.executor.known_graphs.graph_memory import GraphMemory
 from pypoplar.poptorch.executor.model_interface import ModelInterface
-from pypoplar.poptorch.executor.model_key import digest, lines_of, model_key
+from pypoplar.poptorch.executor.model_key import digest, model_key
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.stages import CompilationStages
 from pypoplar.poptorch.executor.tensor_names import named_tensors, names_for_anchors
 from pypoplar.poptorch.lowering import whole_table  # noqa: F401 (the table's entries)
-from pypoplar.poptorch.lowering.ipu_placement import ipus_needed, stages_of
+from pypoplar.poptorch.lowering.ipu_placement import stages_of
 from pypoplar.poptorch.lowering.support import told_doubles, unsupported
 from pypoplar.poptorch.lowering.walks.model_walk import Outline, WalkOf, lower_graph
 from pypoplar.poptorch.operators import name_calls
@@ -59,7 +63,7 @@ class Built:
     kept: KeptModel  # what files have of it
     update: HostOptimizer | None
     states: HostState | None  # of the optimiser
-    joint: JointGraph
+    facts: GraphFacts
     names: list[str]  # of tensors that can be anchored
 
 
@@ -82,20 +86,23 @@ def build(
             raise FileLoadError(OTHER_MODEL) from problem
     stages = CompilationStages(type(module).__name__, settings.engine)
     with searched_later():
-        model = captured_model(module, args, kwargs, settings, optimizer, stages)
-    joint, device = model.joint, model.device
-    made_for = model_key(joint, settings, model.described(), device.getTarget())
+        model = captured_model(module, args, kwargs, settings, optimizer, stages, remembers=True)
+    facts, device = model.facts, model.device
+    made_for = model_key(facts.operations, settings, model.described(), device.getTarget())
     if saved is not None and saved.made_for != made_for:
         raise FileLoadError(OTHER_MODEL)
-    path = None if settings.cache is None else settings.cache / f"{digest(made_for, lines_of(joint))}.poptorch"
+    path = None if settings.cache is None else settings.cache / f"{digest(made_for, facts.lines)}.poptorch"
     with searched_later():
         found = saved if saved is not None or path is None else kept_model.find(path, made_for)
     if path is not None and not all_have(found is not None, settings.batches.processes):
         found = saved  # all instances compile, or none
     if found is not None and found.interface is not None:
         logger.info("%s is neither lowered nor compiled: %s has it", type(module).__name__, "the file" if saved else path)
-        interface, update = ModelInterface.of_json(found.interface, joint), model.optimizer_of(found)
+        interface, update = ModelInterface.of_json(found.interface, facts), model.optimizer_of(found)
     else:
+        if model.captured is None:  # the executable is not there any more
+            with searched_later():
+                model = captured_model(module, args, kwargs, settings, optimizer, stages)
         graph, lowered, update = model.lowered(settings.batches.all_replicas, stages)
         interface = lowered.interface
         if found is None:
@@ -106,9 +113,9 @@ def build(
             if path is not None:
                 kept_model.keep(path, found)
     with stages.stage("making an engine for"), searched_later():
-        compiled = CompiledModel(joint, device, settings, interface, found.executable)
+        compiled = CompiledModel(facts, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations, compiled.write_number)
-    return Built(compiled, found, update, states, joint, names_for_anchors(joint, settings))
+    return Built(compiled, found, update, states, facts, names_for_anchors(facts.named, facts.gradients, settings))
 
 
 def compile_shared(graph: Graph, programs: list[Sequence], settings: ModelSettings) -> Executable:
@@ -134,31 +141,55 @@ def captured_model(
     settings: ModelSettings,
     optimizer: torch.optim.Optimizer | None,
     stages: CompilationStages,
+    *,
+    remembers: bool = False,
 ) -> CapturedModel:
-    """A module, captured for the first batch of arguments like these, and the chips that it takes."""
+    """A module, captured for the first batch of arguments like these, and the chips that it takes.
+
+    If it `remembers`, and has the facts of a graph of such a program, there is no graph.
+    """
+    training = optimizer is not None
+    memory = GraphMemory(module, training, settings) if remembers and settings.cache is not None else None
     first_args, first_kwargs = _first_batch(settings, args, kwargs)
     try:
         with stages.stage("capturing") as stage:
-            joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
-            stage.result = counted(len(joint.graph.nodes), "node")
+            found = capture_unless(
+                module, first_args, first_kwargs, training, settings.strategy, _no_facts if memory is None else memory.find
+            )
+            if isinstance(found, JointGraph):
+                stage.result = counted(len(found.graph.nodes), "node")
     except CaptureError as problem:
         raise problem.and_also([] if problem.rest is None else unsupported(problem.rest)) from problem.__cause__
+    joint = found if isinstance(found, JointGraph) else None
+    facts = found if isinstance(found, GraphFacts) else _facts(found, settings, training, memory)
+    settings.check_buffers(module)
+    settings.check_pipeline(facts.stages, training)
+    ipus = facts.ipus
+    for ipu in settings.plans.proportions:
+        if ipu >= ipus:
+            say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
+    settings.check_replicas(facts.changed, facts.buffers, ipus)
+    device = make_device(ipus * settings.batches.all_replicas, settings.chip)
+    parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
+    return CapturedModel(joint, facts, settings, device, optimizer, parameters)
+
+
+def _no_facts(_: ExportedProgram) -> GraphFacts | None:
+    return None
+
+
+def _facts(joint: JointGraph, settings: ModelSettings, training: bool, memory: GraphMemory | None) -> GraphFacts:
+    """Those of a graph that has been captured, which memory keeps where nothing had to be told of it."""
     name_calls(joint.graph)
     doubles = told_doubles(joint)
     if doubles is not None:
         logger.warning(doubles)
     if settings.strategy is not None and settings.strategy.overlaps and settings.strategy.stages:
         check_order(joint)
-    settings.check_buffers(module)
-    settings.check_pipeline(stages_of(joint), optimizer is not None)
-    ipus = ipus_needed(joint, settings.rounds)
-    for ipu in settings.plans.proportions:
-        if ipu >= ipus:
-            say_once(f"Options.setAvailableMemoryProportion: IPU{ipu} changes nothing; the model takes {ipus}, from IPU0 on")
-    settings.check_replicas(joint, ipus)
-    device = make_device(ipus * settings.batches.all_replicas, settings.chip)
-    parameters: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
-    return CapturedModel(joint, settings, device, optimizer, parameters)
+    facts = GraphFacts.of(joint, settings.rounds)
+    if memory is not None and doubles is None and (facts.gradients or not training):
+        memory.keep(facts)
+    return facts
 
 
 def _first_batch(settings: ModelSettings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -172,11 +203,18 @@ def _first_batch(settings: ModelSettings, args: tuple[Any, ...], kwargs: dict[st
 class CapturedModel:
     """A captured model with all that its program depends on."""
 
-    joint: JointGraph
+    captured: JointGraph | None  # None where its facts do
+    facts: GraphFacts
     settings: ModelSettings
     device: Device
     optimizer: torch.optim.Optimizer | None
     parameters: dict[str, torch.Tensor]  # by all of their names
+
+    @property
+    def joint(self) -> JointGraph:
+        """The graph, which has been captured."""
+        assert self.captured is not None
+        return self.captured
 
     def described(self) -> str:
         """What the optimiser does, in words; nothing without one."""
@@ -249,7 +287,7 @@ class CapturedModel:
         """How the model trains, where its program is kept; `FileLoadError` if what is kept does not say so."""
         host = self._host_optimizer()
         if host is not None:
-            host.add_program(kept.optimizer or "", handles_of_update(kept.executable, self.joint))
+            host.add_program(kept.optimizer or "", handles_of_update(kept.executable, self.facts.state))
         return host
 
     def _host_optimizer(self) -> HostOptimizer | None:

@@ -15,11 +15,10 @@ from pypoplar.engine.engine import Engine
 from pypoplar.errors import TensorIOStateError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
-from pypoplar.poptorch.capture import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.executor.batches import joined_results
 from pypoplar.poptorch.executor.common_rounding import HANDLE
-from pypoplar.poptorch.executor.index_ranges import checked_indices
 from pypoplar.poptorch.executor.instance_weights import InstanceWeights
+from pypoplar.poptorch.executor.known_graphs.captured_facts import STATES, GraphFacts, StateTensor
 from pypoplar.poptorch.executor.model_interface import ModelInterface
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.phased_step import PhasedStep
@@ -51,7 +50,10 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
     kind = PipelinedStep if isinstance(lowered, StagedGraph) else PhasedStep if isinstance(lowered, PhasedGraph) else StepProgram
     step = kind(lowered, settings, update)
     program = step.build()
-    for one in _on_tiles(_state(lowered.joint), step.rows):
+    streamed = _streamed(step.rows)
+    for one in lowered.joint.inputs:
+        if one.kind not in STATES or one.name in streamed:
+            continue
         tensor = lowered.tensor(one.node)
         graph.createHostWrite(one.name, tensor)
         graph.createHostRead(one.name, tensor)
@@ -64,9 +66,9 @@ def lower_model(lowered: LoweredGraph, settings: ModelSettings, update: Update |
     return LoweredModel(program, ModelInterface(*results, seeded, functions, step.cycle, step.rows))
 
 
-def handles_of_update(executable: Executable, joint: JointGraph) -> dict[str, HostTensor]:
+def handles_of_update(executable: Executable, state: Iterable[StateTensor]) -> dict[str, HostTensor]:
     """What the host writes of an optimiser: all that are neither parameters and buffers nor random numbers'."""
-    others = {SEED, HANDLE, *(one.name for one in _state(joint))}
+    others = {SEED, HANDLE, *(one.name for one in state)}
     return {handle: tensor for handle, tensor in executable.writes.items() if handle not in others}
 
 
@@ -74,16 +76,17 @@ class CompiledModel:
     """An engine whose one program is a call of the model."""
 
     def __init__(
-        self, joint: JointGraph, device: Device, settings: ModelSettings, interface: ModelInterface, executable: Executable
+        self, facts: GraphFacts, device: Device, settings: ModelSettings, interface: ModelInterface, executable: Executable
     ) -> None:
         """`executable` and `interface` were made for this graph, device and settings."""
         self.inputs, self.outputs, self.anchors = interface.inputs, interface.outputs, interface.anchors
         self.changed = interface.changed
-        self.arguments = [one.name for one in joint.arguments()]
+        self.arguments = list(facts.arguments)
         self.batches = settings.batches
-        self.indices = [one for one in checked_indices(joint) if all(name in self.inputs for name in one.arguments.values())]
-        self.state, self.rows = _state(joint), interface.rows
-        self.on_tiles = _on_tiles(self.state, self.rows)
+        self.indices = [one for one in facts.indices if all(name in self.inputs for name in one.arguments.values())]
+        self.state, self.rows = facts.state, interface.rows
+        streamed = _streamed(self.rows)
+        self.on_tiles = [one for one in self.state if one.name not in streamed]
         self.kept_rows: list[tuple[StreamedRow, int, AnyArray]] = []  # of a call, where the host cannot write them anew
         self.seeded, self.segments = interface.seeded, interface.segments
         self.engine = Engine(executable, name=settings.name)
@@ -95,9 +98,9 @@ class CompiledModel:
         for output in interface.results():
             if output.buffer is not None:
                 self.engine.connectStream(output.name, output.buffer)
-        self.parted = executable.replicas > 1 and bool(joint.buffers)  # whether replicas have buffers of their own
+        self.parted = executable.replicas > 1 and bool(facts.buffers)  # whether replicas have buffers of their own
         named = set() if self.parted else {one.name for one in self.state}
-        self.weights = InstanceWeights.of(self.engine, self.state, joint.buffers)
+        self.weights = InstanceWeights.of(self.engine, self.state, facts.buffers)
         self.checkpoint = self.engine._checkpoint(handle for handle in executable.writes if handle not in named)
         self.loops = call_loops(settings)
         self.begun = False  # whether a call has begun that neither ended nor was undone
@@ -220,15 +223,9 @@ def _result(output: ModelOutput, replicas: int) -> Any:
     return output.known
 
 
-def _state(joint: JointGraph) -> list[GraphInput]:
-    """The inputs that the host writes and reads by their names."""
-    return [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
-
-
-def _on_tiles(state: list[GraphInput], rows: tuple[StreamedRow, ...]) -> list[GraphInput]:
-    """Those of the inputs that are in no row of streaming memory between phases."""
-    streamed = {name for row in rows for name in row.names}
-    return [one for one in state if one.name not in streamed]
+def _streamed(rows: tuple[StreamedRow, ...]) -> set[str]:
+    """The names of parameters and buffers that are in streaming memory between phases, not on tiles."""
+    return {name for row in rows for name in row.names}
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:

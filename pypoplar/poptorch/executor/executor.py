@@ -144,9 +144,9 @@ class PoplarExecutor:
         self._before, self._reading = self._on_device, False
         try:
             outputs = built.compiled.run(leaves)
-            if built.states is not None or built.joint.buffers:
+            if built.states is not None or built.facts.buffers:
                 self._read(built, tensors_of(self._module))
-            results = unflatten(built.joint.structure, outputs)
+            results = unflatten(built.facts.structure, outputs)
             refuse_backward(results)
             if built.states is not None:
                 built.states.stepped()

@@ -74,6 +74,7 @@ class CheckedIndex:
     steps: tuple[fx.Node, ...]
     arguments: Mapping[fx.Node, str]
     constants: Mapping[fx.Node, torch.Tensor]
+    constant_names: Mapping[fx.Node, str]
 
     def check(self, values: Mapping[str, torch.Tensor], batches: Batches) -> None:
         """`PoplarIndexError` if a value in a call's arguments is out of range."""
@@ -105,6 +106,7 @@ def checked_indices(joint: JointGraph) -> list[CheckedIndex]:
     """All indices of a graph that the host can check before a call."""
     arguments = {one.node: one.name for one in joint.arguments() if isinstance(one.node.meta.get("val"), torch.Tensor)}
     constants = {one.node: one.value for one in joint.inputs if one.kind is InputKind.CONSTANT and one.value is not None}
+    names = {one.node: one.name for one in joint.inputs}
     result = {}
     for found in _ranges(joint):
         steps = _steps(found.index, {*arguments, *constants})
@@ -113,7 +115,8 @@ def checked_indices(joint: JointGraph) -> list[CheckedIndex]:
         used = {before for step in (*steps, found.index) for before in (step, *step.all_input_nodes)}
         given = {node: name for node, name in arguments.items() if node in used}
         if given:
-            result[found] = CheckedIndex(found, steps, given, {node: value for node, value in constants.items() if node in used})
+            known = {node: value for node, value in constants.items() if node in used}
+            result[found] = CheckedIndex(found, steps, given, known, {node: names[node] for node in known})
     return list(result.values())
 
 

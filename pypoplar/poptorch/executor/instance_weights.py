@@ -10,7 +10,8 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.engine import Engine
 from pypoplar.engine.processes.broadcast_checks import BroadcastChecks
-from pypoplar.poptorch.capture import GraphInput, InputKind
+from pypoplar.poptorch.capture import InputKind
+from pypoplar.poptorch.executor.known_graphs.captured_facts import StateTensor
 
 
 @define(eq=False)
@@ -23,7 +24,7 @@ class InstanceWeights:
     _numbers: dict[str, int] = field(factory=dict)
 
     @staticmethod
-    def of(engine: Engine, state: Iterable[GraphInput], changed: Container[str]) -> InstanceWeights | None:
+    def of(engine: Engine, state: Iterable[StateTensor], changed: Container[str]) -> InstanceWeights | None:
         """Those of a model; None where it runs in one process, or nothing is to be compared. It changes buffers of these names."""
         spread = engine._spread
         if spread is None or spread.meeting is None or not spread.meeting.checks.wanted:

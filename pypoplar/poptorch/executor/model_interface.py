@@ -14,7 +14,7 @@ from attrs import field, frozen
 from torch import fx
 
 from pypoplar.errors import FileLoadError
-from pypoplar.poptorch.capture import JointGraph
+from pypoplar.poptorch.executor.known_graphs.captured_facts import GraphFacts, PlainResult
 from pypoplar.poptorch.executor.step_program import ModelOutput
 from pypoplar.poptorch.pipelines.finished_segments import SegmentOfCycle
 from pypoplar.poptorch.pipelines.streamed_weights import StreamedRow
@@ -55,16 +55,16 @@ class ModelInterface:
         return json.dumps(told)
 
     @classmethod
-    def of_json(cls, text: str, joint: JointGraph) -> ModelInterface:
-        """That of a model with this graph; `FileLoadError` for what is no such text."""
+    def of_json(cls, text: str, facts: GraphFacts) -> ModelInterface:
+        """That of a model with a graph like this; `FileLoadError` for what is no such text."""
         try:
             told = json.loads(text)
             inputs = {str(name): _memory(*form) for name, form in told["inputs"].items()}
-            outputs = tuple(_output(one, node) for one, node in zip(told["outputs"], joint.outputs, strict=True))
+            outputs = tuple(_output(one, plain) for one, plain in zip(told["outputs"], facts.results, strict=True))
             changed, anchors = (
                 {str(name): _output(one, None) for name, one in told[kind].items()} for kind in ("changed", "anchors")
             )
-            if not changed.keys() <= joint.changed.keys():
+            if not changed.keys() <= set(facts.changed):
                 raise ValueError(f"arguments that a call changes are {sorted(changed)}")
             segments = tuple(SegmentOfCycle(str(name), int(offset)) for name, offset in told["segments"])
             rows = tuple(_row(*form) for form in told["rows"])
@@ -86,7 +86,7 @@ def _plain_or_array(output: ModelOutput) -> list[Any] | None:
     return [*common, "known", array.dtype.name, list(array.shape), base64.b64encode(array.tobytes()).decode()]
 
 
-def _output(told: list[Any], node: Any) -> ModelOutput:
+def _output(told: list[Any], plain: PlainResult | None) -> ModelOutput:
     """What `_plain_or_array` told of an output; what is no tensor is as the graph has it."""
     name, shape, batches, kind, *form = told
     if type(name) is not str or type(batches) is not int or not all(type(size) is int for size in shape):
@@ -98,8 +98,8 @@ def _output(told: list[Any], node: Any) -> ModelOutput:
             dtype, sizes, content = form
             array = np.frombuffer(base64.b64decode(content, validate=True), DTYPES[dtype]).reshape(sizes)
             return ModelOutput(name, shape, batches, known=torch.from_numpy(array.copy()))
-        case "plain" if not isinstance(node, fx.Node):
-            return ModelOutput(name, shape, batches, known=node)
+        case "plain" if plain is not None:
+            return ModelOutput(name, shape, batches, known=plain.value)
     raise ValueError(f"an output is {kind!r}")
 
 

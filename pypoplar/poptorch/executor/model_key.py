@@ -30,15 +30,22 @@ from pypoplar.target import Target
 CUSTOM = (torch.ops.poptorch.custom_operation.default, torch.ops.poptorch.custom_operation_backward.default)
 
 
-def model_key(joint: JointGraph, settings: ModelSettings, optimizer: str, target: Target) -> str:
+def model_key(operations: str, settings: ModelSettings, optimizer: str, target: Target) -> str:
     """A digest of all that an executable is made from.
 
-    That is pypoplar's code with its codelets and the numbers of its interface; Python, NumPy and PyTorch; the entries of the
-    model's operations, and its operators of the program's own; operations with arguments, shapes, types and places; constants;
-    options, also those of the environment; what the `optimizer` does; and the target. What an entry or operator computes from
+    That is pypoplar's code with its codelets and the numbers of its interface; Python, NumPy and PyTorch; `operations`, by their
+    `operations_key`; options, also those of the environment; what the `optimizer` does; and the target.
+    """
+    return digest(*versions(), operations, *options_told(settings), optimizer, target)
+
+
+def operations_key(joint: JointGraph) -> str:
+    """A digest of a graph: its operations with arguments, shapes, types and places; constants; inputs and results.
+
+    The entries of its operations are part of it, and its operators of the program's own. What an entry or operator computes from
     files or variables of the environment that it reads itself is taken for granted.
     """
-    return digest(*_versions(), *_operations(joint), *_options(settings), optimizer, target)
+    return digest(*_operations(joint))
 
 
 def digest(*told: Any) -> str:
@@ -61,7 +68,8 @@ def _codelets() -> str:
     return digest(*(part for file in files for part in (file.name, file.read_text(encoding="utf-8"))))
 
 
-def _versions() -> Iterator[Any]:
+def versions() -> Iterator[Any]:
+    """Those of all code that makes an executable, and its files."""
     yield from (*CODE, saved_layout())
     yield from (platform.python_version(), np.__version__, torch.__version__, torch.version.git_version)
 
@@ -71,10 +79,10 @@ def _operations(joint: JointGraph) -> Iterator[Any]:
     for node in joint.graph.nodes:
         origin = node.meta.get("origin")
         place = None if origin is None else (origin.place, origin.scope, origin.operation, origin.plan)
-        yield (node.name, node.op, node.target, node.args, node.kwargs, _form(node.meta.get("val")))
+        yield (node.name, node.op, node.target, node.args, node.kwargs, form_of(node.meta.get("val")))
         yield (node.meta.get("pass"), place, ipus.get(node))
     for one in joint.inputs:
-        yield (one.kind, one.name, one.node.name, _value(one.value))
+        yield (one.kind, one.name, one.node.name, value_told(one.value))
     yield (joint.buffers, joint.changed, joint.gradients, joint.outputs, joint.loss, joint.structure)
     calls = [node for node in joint.graph.nodes if node.op == "call_function"]
     yield code_texts(TABLE[target] for target in dict.fromkeys(node.target for node in calls) if target in TABLE)
@@ -90,7 +98,7 @@ def _own_operators(calls: list[fx.Node]) -> Iterator[Any]:
             yield from (key, operator.forward, operator.gradient)
 
 
-def _options(settings: ModelSettings) -> Iterator[Any]:
+def options_told(settings: ModelSettings) -> Iterator[Any]:
     """Those of the model and of the engine, and what PyTorch computes constants by."""
     yield attrs.evolve(settings, cache=None, name="", strategy=None)
     yield settings.strategy
@@ -99,14 +107,14 @@ def _options(settings: ModelSettings) -> Iterator[Any]:
     yield (torch.are_deterministic_algorithms_enabled(), torch.backends.mkldnn.enabled)
 
 
-def _form(value: Any) -> Any:
+def form_of(value: Any) -> Any:
     """Shapes, types and strides of what a node gives."""
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), value.dtype, value.stride() if value.layout is torch.strided else value.layout)
-    return [_form(one) for one in value] if isinstance(value, list | tuple) else repr(value)
+    return [form_of(one) for one in value] if isinstance(value, list | tuple) else repr(value)
 
 
-def _value(value: Any) -> Any:
+def value_told(value: Any) -> Any:
     """What an input is known to be."""
     if not isinstance(value, torch.Tensor):
         return (type(value), repr(value))

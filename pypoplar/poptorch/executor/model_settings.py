@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from attrs import field, fields, frozen
 from pypoplar.arrays.number_ranges import counted
 from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.graph import Graph
-from pypoplar.poptorch.capture import JointGraph
 from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
@@ -152,8 +151,8 @@ class ModelSettings:
                 f"poptorch.PipelinedExecution.{more} It is {given}; poptorch.ShardedExecution takes any number"
             )
 
-    def check_replicas(self, joint: JointGraph, ipus: int) -> None:
-        """Check that a model of so many IPUs, with these buffers, can have its replicas."""
+    def check_replicas(self, changed: Collection[str], buffers: Collection[str], ipus: int) -> None:
+        """Check that a model of so many IPUs, which changes arguments and buffers of these names, can have its replicas."""
         replicas = self.batches.all_replicas
         if replicas == 1:
             return
@@ -163,16 +162,16 @@ class ModelSettings:
                 f"Options.replicationFactor({replicas}): {replicas} replicas of a model of {counted(ipus, 'IPU')} take {needed} "
                 "IPUs; devices have a power of two of them: take as many replicas, or call Options.autoRoundNumIPUs(True)"
             )
-        if joint.changed and self.batches.groups.size > 1:
+        if changed and self.batches.groups.size > 1:
             raise MissingFeature(
-                f"the argument {min(joint.changed)} is changed in place, and several replicas are given the same batches of it: "
+                f"the argument {min(changed)} is changed in place, and several replicas are given the same batches of it: "
                 "make a new tensor, as in x = x + 1"
             )
-        if joint.buffers and self.same_buffers:
+        if buffers and self.same_buffers:
             raise InvalidOption(
                 "PopTorch does not support broadcasting buffers. If your model is able to tolerate buffers becoming out of sync "
                 "between replicas, you can disable buffer broadcasting using poptorch.Options.broadcastBuffers(False). The model "
-                f"changes {', '.join(sorted(joint.buffers))}, of which each of the {replicas} replicas would have values of its "
+                f"changes {', '.join(sorted(buffers))}, of which each of the {replicas} replicas would have values of its "
                 "own; the module gets those of the first"
             )
 

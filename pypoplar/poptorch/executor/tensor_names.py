@@ -39,10 +39,10 @@ def named_tensors(joint: JointGraph) -> dict[str, fx.Node]:
     return named
 
 
-def names_for_anchors(joint: JointGraph, settings: ModelSettings) -> list[str]:
-    """The names of all tensors that can be anchored; ``UpdatedVar___NAME`` are parameters behind a step."""
+def names_for_anchors(named: Iterable[str], gradients: Iterable[str], settings: ModelSettings) -> list[str]:
+    """The names of all tensors that can be anchored: those `named`, and ``UpdatedVar___NAME`` of parameters behind a step."""
     automatic = [FINAL, FACTOR] if settings.loss_scaling is not None else []
-    return [*named_tensors(joint), *(f"{UPDATED}{name}" for name in joint.gradients), *automatic]
+    return [*named, *(f"{UPDATED}{name}" for name in gradients), *automatic]
 
 
 def tensor_named(named: dict[str, fx.Node], name: str, others: Iterable[str] = ()) -> fx.Node:
