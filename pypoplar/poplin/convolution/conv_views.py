@@ -72,6 +72,9 @@ def _axes(sizes: list[int]) -> list[int]:
 
 def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int, fields: int) -> Tensor:
     """The inputs of each element of the kernel, in a new dimension before the channels. The view has so many field dimensions."""
+    last = view.rank() - 1
+    if axis.out == 1 and axis.size == axis.kernel:
+        return view.expand([dimension]).dimRoll(dimension + 1, last)
     extent = (axis.out - 1) * axis.stride + 1
     upper = extent + (axis.kernel - 1) * axis.dilation - axis.lower - axis.size
     if axis.lower or upper > 0:
@@ -82,7 +85,6 @@ def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int, field
         view.slice(k * axis.dilation, k * axis.dilation + extent, dimension).subSample(axis.stride, dimension)
         for k in range(axis.kernel)
     ]
-    last = view.rank() - 1
     return concat([piece.expand([last]) for piece in taken], last)
 
 
