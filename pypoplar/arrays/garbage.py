@@ -24,3 +24,17 @@ def searched_later() -> Iterator[None]:
     finally:
         if searched:
             gc.enable()
+
+
+@contextmanager
+def made_to_stay() -> Iterator[None]:
+    """The same, and what is made meanwhile counts as old: it is not looked at by itself behind it, only with all else.
+
+    What somebody has frozen stays so, and what is made is looked at then.
+    """
+    searched = gc.isenabled()
+    with searched_later():
+        yield
+        if searched and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # into the oldest generation

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from operator import mul
 
 import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.move_lists import Moves
@@ -63,32 +62,35 @@ def available_processors() -> int:
 def divide(executable: Executable, wanted: int) -> Division:
     """Divide among `wanted` threads, or one a processor for 0; fewer where nothing would be gained."""
     threads = wanted or available_processors()
-    work = record_work(executable.moves)
-    division = _divide(executable, work, threads)
+    sums = MoveSums(executable.moves)
+    division = _divide(executable, sums, threads)
     if threads > 1 and division.move_serial.all() and division.compute_serial.all():
-        return _divide(executable, work, 1)
+        return _divide(executable, sums, 1)
     return division
 
 
-def record_work(moves: Moves) -> Int64s:
-    """Running sum of the work of all move records."""
+class MoveSums:
+    """Running sums over the records of a move, one move at a time: they are in memory that the next one uses again."""
 
-    def work(count: Int64s, size: Int64s) -> Int64s:
-        each: Int64s = np.where(count > 1, LISTED_COST, PIECE_COST)
-        return count * (each + size // BYTES_PER_UNIT)
+    def __init__(self, moves: Moves) -> None:
+        self.moves = moves
+        records = moves.first[moves.first_list]  # where those of each move begin
+        longest = int(np.diff(records).max(initial=0)) + 1
+        self._work, self._moved = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
 
-    return _running(moves, work)
-
-
-def _running(moves: Moves, work: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-    """Running sum of what pieces of so many bytes and their count say of each record."""
-    running = np.zeros(len(moves.count) + 1, np.int64)
-    for begin in range(0, len(moves.count), AT_ONCE):
-        part = slice(begin, begin + AT_ONCE)
-        each = work(moves.count[part].astype(np.int64), moves.bytes[part].astype(np.int64))
-        np.cumsum(each, out=each)
-        running[begin + 1 : begin + 1 + len(each)] = each + running[begin]
-    return running
+    def of(self, begin: int, end: int) -> tuple[Int64s, Int64s]:
+        """Of records from `begin` to `end`: what they take, in units of work, and the bytes that they move, until each of them."""
+        work, moved = self._work[: end - begin + 1], self._moved[: end - begin + 1]
+        for first in range(begin, end, AT_ONCE):
+            part = slice(first, min(first + AT_ONCE, end))
+            count, size = self.moves.count[part], self.moves.bytes[part]
+            to = slice(first - begin + 1, part.stop - begin + 1)
+            each = np.where(count > 1, LISTED_COST, PIECE_COST) + size // BYTES_PER_UNIT
+            for sums, amount in ((work, each), (moved, size)):
+                np.multiply(count, amount, out=sums[to], dtype=np.int64)
+                np.cumsum(sums[to], out=sums[to])
+                sums[to] += sums[to.start - 1]
+        return work, moved
 
 
 @define
@@ -98,8 +100,7 @@ class _Cuts:
     threads: int
     moves: Moves
     computes: Computes
-    work: Int64s  # running sum over move records
-    moved: Int64s = field(init=False)  # bytes, the same
+    sums: MoveSums
     lists: list[Int64s] = field(init=False)
     tiles: list[Int64s] = field(init=False)
     batches: Int64s = field(init=False)
@@ -108,12 +109,17 @@ class _Cuts:
 
     def __attrs_post_init__(self) -> None:
         moves, computes = self.moves, len(self.computes.result_tile)
-        self.moved = _running(moves, mul)
         self.lists = [np.zeros(0, np.int64)] * len(moves.source_ipu)
         self.tiles = [np.zeros(0, np.int64)] * computes
         self.batches = np.ones(computes, np.int64)
         self.move_serial = np.zeros(len(moves.first_list) - 1, np.int64)
         self.compute_serial = np.zeros(computes, np.int64)
+
+    def is_left_to_one(self, move: int, work: Int64s) -> bool:
+        """Whether a move with this running sum of work is one thread's, as it is noted then."""
+        alone = self.threads == 1 or int(work[-1]) < SERIAL
+        self.move_serial[move] = alone
+        return alone
 
     def division(self) -> Division:
         return Division(
@@ -131,12 +137,14 @@ def _joined(rows: list[Int64s]) -> tuple[Int64s, Int64s]:
     return np.concatenate([np.zeros(0, np.int64), *rows]), offsets([len(row) for row in rows])[:-1]
 
 
-def _divide(executable: Executable, work: Int64s, threads: int) -> Division:
-    cuts = _Cuts(threads, executable.moves, executable.computes, work)
-    for move in range(len(cuts.move_serial)):
-        _divide_move(cuts, move)
+def _divide(executable: Executable, sums: MoveSums, threads: int) -> Division:
+    cuts = _Cuts(threads, executable.moves, executable.computes, sums)
     for compute in range(len(cuts.tiles)):
         _divide_compute(cuts, compute)
+    of_computes = {int(move) for move in distinct(executable.computes.moves.reshape(-1))}
+    for move in range(len(cuts.move_serial)):
+        if move not in of_computes:
+            _divide_move(cuts, move)
     return cuts.division()
 
 
@@ -148,16 +156,15 @@ def _serial_split(first: int, last: int, threads: int) -> Int64s:
 
 def _divide_move(cuts: _Cuts, move: int) -> None:
     """A move on its own is cut anywhere, into shares of equal work."""
-    moves, work = cuts.moves, cuts.work
+    moves = cuts.moves
     entries = moves.lists_of(move)
     first, last = int(moves.first[entries.start]), int(moves.first[entries.stop])
-    whole = int(work[last] - work[first])
-    if cuts.threads == 1 or whole < SERIAL:
-        cuts.move_serial[move] = 1
+    work, _ = cuts.sums.of(first, last if cuts.threads > 1 else first)
+    if cuts.is_left_to_one(move, work):
         _leave_to_one(cuts, entries)
         return
-    shares = work[first] + whole * np.arange(1, cuts.threads) // cuts.threads
-    places = np.searchsorted(work[first:last], shares) + first
+    shares = int(work[-1]) * np.arange(1, cuts.threads) // cuts.threads
+    places = np.searchsorted(work[:-1], shares) + first
     for entry in entries:
         records = moves.records_of(entry)
         inside = np.clip(places, records.start, records.stop)
@@ -175,19 +182,24 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
     moves, computes = cuts.moves, cuts.computes
     first, last = int(computes.first_active[compute]), int(computes.first_active[compute + 1])
     tiles = computes.active_tile[first:last]
-    entries = [entry for move in computes.moves[compute] for entry in moves.lists_of(int(move))]
+    parts = [(int(move), moves.lists_of(int(move))) for move in computes.moves[compute] if move != NOTHING]
+    entries = [entry for _, lists in parts for entry in lists]
     cost, moved = computes.cost[first:last].copy(), np.zeros(last - first, np.int64)
-    for entry in entries:
-        begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
-        records = moves.tile[begin:end]
-        if len(records) == 0:
-            continue
-        # a list is of one pair of IPUs: its tiles are a few of all
-        mine = slice(np.searchsorted(tiles, records[0]), np.searchsorted(tiles, records[-1], side="right"))
-        sought = tiles[mine].astype(records.dtype)  # else NumPy would widen the records
-        low, high = (np.searchsorted(records, sought, side=side) + begin for side in ("left", "right"))
-        cost[mine] += cuts.work[high] - cuts.work[low]
-        moved[mine] += cuts.moved[high] - cuts.moved[low]
+    for move, lists in parts:
+        whole = int(moves.first[lists.start])
+        work, sizes = cuts.sums.of(whole, int(moves.first[lists.stop]))
+        cuts.is_left_to_one(move, work)
+        for entry in lists:
+            begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
+            records = moves.tile[begin:end]
+            if len(records) == 0:
+                continue
+            # a list is of one pair of IPUs: its tiles are a few of all
+            mine = slice(np.searchsorted(tiles, records[0]), np.searchsorted(tiles, records[-1], side="right"))
+            sought = tiles[mine].astype(records.dtype)  # else NumPy would widen the records
+            low, high = (np.searchsorted(records, sought, side=side) + (begin - whole) for side in ("left", "right"))
+            cost[mine] += work[high] - work[low]
+            moved[mine] += sizes[high] - sizes[low]
     threads = cuts.threads
     serial = threads == 1 or first == last or int(cost.sum()) < SERIAL
     cuts.compute_serial[compute] = serial

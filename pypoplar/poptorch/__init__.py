@@ -7,7 +7,7 @@ It needs PyTorch, which is an extra, ``pytorch``. A script that says ``import po
 import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from pypoplar.arrays.garbage import searched_later as _searched_later
+from pypoplar.arrays.garbage import made_to_stay as _made_to_stay
 from pypoplar.extras import install_command as _install_command
 from pypoplar.poptorch.importing import importing as _importing
 
@@ -33,7 +33,7 @@ if tuple(map(int, _torch.__version__.split(".")[:2])) > tuple(map(int, NEWEST_TO
         stacklevel=2,
     )
 
-with _importing("pypoplar.poptorch.executor", "PyTorch's capture and the libraries"), _searched_later():
+with _importing("pypoplar.poptorch.executor", "PyTorch's capture and the libraries"), _made_to_stay():
     from pypoplar.poptorch.executor import PoplarExecutor  # and with it nearly all that follows
 
 from pypoplar.errors import PoplarError as Error

@@ -6,7 +6,7 @@ from engine_builder import Bench
 
 from pypoplar import FLOAT, INT, Engine, InOut, Input, InvalidOption, IPUModel, Output, Vector, Vertex, compileGraph, concat
 from pypoplar.engine import division
-from pypoplar.engine.division import divide, record_work
+from pypoplar.engine.division import MoveSums, divide
 from pypoplar.program import Copy, Execute, Repeat, Sequence
 
 TILES = 1472
@@ -143,16 +143,33 @@ def test_a_tile_costs_what_its_vertices_and_all_moves_of_its_own_take_on_several
         bench.graph.setTileMapping(bench.graph.addVertex(step, Smooth, ends), tile)
     executable = compileGraph(bench.graph, Execute(step))
     moves, computes, expected, given = executable.moves, executable.computes, executable.computes.cost.copy(), []
-    work = np.diff(record_work(moves))
+    sums = MoveSums(moves)
     lists = [entry for move in computes.moves[0] for entry in moves.lists_of(int(move))]
     assert len(lists) > 6
     for record in (record for entry in lists for record in moves.records_of(entry)):
-        expected[computes.active_tile == moves.tile[record]] += work[record]
+        expected[computes.active_tile == moves.tile[record]] += sums.of(record, record + 1)[0][1]
     monkeypatch.setattr("pypoplar.engine.division.SERIAL", 0)
     shared = division._shared_evenly
     monkeypatch.setattr(division, "_shared_evenly", lambda cost, threads: given.append(cost) or shared(cost, threads))
     divide(executable, 2)
     assert [cost.tolist() for cost in given] == [expected.tolist()]
+
+
+def test_sums_over_the_records_of_a_move_are_the_same_however_many_are_looked_at_together(bench, monkeypatch):
+    moves = bench.executable.moves
+    records = moves.first[moves.first_list]
+    whole = int(np.diff(records).argmax())
+    begin, end = int(records[whole]), int(records[whole + 1])
+    assert end - begin > 10
+    bytes = moves.count[begin:end].astype(np.int64) * moves.bytes[begin:end]
+    sums = MoveSums(moves)
+    for at_once in (1, 7, 1 << 16):
+        monkeypatch.setattr("pypoplar.engine.division.AT_ONCE", at_once)
+        sums.of(0, end - begin)  # leaves other sums in the memory
+        work, moved = (one.copy() for one in sums.of(begin, end))
+        assert moved.tolist() == [0, *np.cumsum(bytes)]
+        assert work[0] == 0
+        assert (np.diff(work) >= bytes // division.BYTES_PER_UNIT).all()
 
 
 def test_where_there_are_many_lists_batches_are_larger(bench, monkeypatch):

@@ -11,7 +11,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from pypoplar import poplin, popnn, popops, poprand
-from pypoplar.arrays.garbage import searched_later
+from pypoplar.arrays.garbage import made_to_stay, searched_later
 from pypoplar.arrays.number_ranges import counted
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import compileGraph
@@ -92,7 +92,7 @@ def build(
     if saved is not None and saved.made_for != made_for:
         raise FileLoadError(OTHER_MODEL)
     path = None if settings.cache is None else settings.cache / f"{digest(made_for, facts.lines)}.poptorch"
-    with searched_later():
+    with made_to_stay():
         found = saved if saved is not None or path is None else kept_model.find(path, made_for)
     if path is not None and not all_have(found is not None, settings.batches.processes):
         found = saved  # all instances compile, or none
@@ -112,7 +112,7 @@ def build(
             found = KeptModel(executable, made_for, interface.to_json(), None if update is None else update.to_json())
             if path is not None:
                 kept_model.keep(path, found)
-    with stages.stage("making an engine for"), searched_later():
+    with stages.stage("making an engine for"), made_to_stay():
         compiled = CompiledModel(facts, device, settings, interface, found.executable)
     states = None if update is None else HostState(update, compiled.engine, settings.batches.iterations, compiled.write_number)
     return Built(compiled, found, update, states, facts, names_for_anchors(facts.named, facts.gradients, settings))
