@@ -11,7 +11,7 @@ threads might take. A *share* is a batch of a thread; share numbers count the ba
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from attrs import define, field, frozen

@@ -293,8 +293,18 @@ def test_next_numbers_are_pytorchs_to_the_bit():
         assert same.all(), (start[~same], found[~same], expected[~same])
 
 
-def test_next_numbers_of_halves_and_gradients_of_them_are_refused_as_pytorch_does():
-    with pytest.raises(CaptureError, match=r"nextafter of torch.float16 and torch.float16: expected two of torch.float32"):
-        compiled(Plain(torch.nextafter), (random(3).half(), random(3).half()), training=False)
+def test_next_halves_are_pytorchs_to_the_bit():
+    edges = [0.0, -0.0, 1.0, -1.0, torch.inf, -torch.inf, torch.nan, 65504.0, -65504.0, 6e-8, -6e-8, 6.104e-05, -6.104e-05, 0.1]
+    pairs = torch.meshgrid(torch.tensor(edges).half(), torch.tensor(edges).half(), indexing="ij")
+    start, goal = (one.reshape(-1) for one in pairs)
+    found = compiled(Plain(torch.nextafter), (start, goal), training=False).run([start, goal])[0]
+    expected = torch.nextafter(start, goal)
+    same = (found.view(torch.int16) == expected.view(torch.int16)) | (found.isnan() & expected.isnan())
+    assert same.all(), (start[~same], found[~same], expected[~same])
+
+
+def test_next_numbers_of_other_types_and_gradients_of_them_are_refused_as_pytorch_does():
+    with pytest.raises(CaptureError, match=r"nextafter of torch.bfloat16 and torch.bfloat16: expected two of torch.float32"):
+        compiled(Plain(torch.nextafter), (random(3).bfloat16(), random(3).bfloat16()), training=False)
     with pytest.raises(CaptureError, match="the derivative for 'nextafter' is not implemented"):
         compiled(Differentiated(lambda a: torch.nextafter(a, a + 1), (random(3),)), (), training=True)

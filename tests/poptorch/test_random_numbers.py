@@ -90,6 +90,8 @@ def draws_in_place(x):
         torch.empty_like(x).cauchy_(2.0, 3.0),
         torch.empty_like(x).geometric_(0.25),
         torch.zeros(COUNT, dtype=torch.int32).geometric_(0.5),
+        torch.zeros(COUNT, dtype=torch.int64).random_(),
+        torch.zeros(COUNT, dtype=torch.float64).random_(),
     )
 
 
@@ -97,13 +99,16 @@ def test_distributions_in_place():
     x = torch.full((COUNT,), 0.25)
     machine = compiled(Plain(draws_in_place), (x,), training=False)
     machine.random_state = [13, 0]
-    floats, below, between, named, widest, truths, halves, success, whole, log_normal, cauchy, tried, tried_whole = machine.run([x])
+    drawn_ones = machine.run([x])
+    floats, below, between, named, widest, truths, halves, success, whole, log_normal, cauchy, tried, tried_whole = drawn_ones[:-2]
+    long, double = drawn_ones[-2:]  # are of 32 bits on the IPU
     moments = math.exp(0.5 + 0.25**2 / 2), math.exp(0.5 + 0.25**2 / 2) * math.sqrt(math.exp(0.25**2) - 1)
     for drawn, mean, deviation in (
         *((floats, 2**23, 2**24 / 12**0.5), (below, 2.0, 2**0.5), (between, 0.0, 2**0.5), (named, 7.5, 0.5)),
         *((widest, 2**30, 2**31 / 12**0.5), (truths, 0.5, 0.5), (halves, 2**10, 2**11 / 12**0.5)),
         *((success, 0.25, 0.433), (whole, 0.25, 0.433), (log_normal, *moments)),
         *((tried, 4.0, 12**0.5), (tried_whole, 2.0, 2**0.5)),
+        *((long, 2**30, 2**31 / 12**0.5), (double, 2**23, 2**24 / 12**0.5)),
     ):
         assert abs(float(drawn.double().mean()) - mean) < 5 * deviation / COUNT**0.5
         assert abs(float(drawn.double().std()) / deviation - 1) < 0.2
@@ -115,6 +120,13 @@ def test_distributions_in_place():
     quarters = torch.quantile(cauchy, torch.tensor([0.25, 0.5, 0.75]))
     assert torch.allclose(quarters, torch.tensor([-1.0, 2.0, 5.0]), atol=0.6), "a cauchy distribution has no mean"
     assert not torch.equal(machine.run([x])[0], floats)
+
+
+def test_whole_numbers_of_64_bits_without_bounds_are_told_to_be_of_32(caplog, monkeypatch):
+    monkeypatch.setattr("pypoplar.poptorch.user_log._said", set())
+    with caplog.at_level("WARNING", "poptorch"):
+        compiled(Plain(lambda x: (x.long().random_(), x.long().random_(0, 9))), (torch.ones(3),), training=False)
+    assert caplog.messages == ["random_ of torch.int64 without bounds draws from 0 to 2147483647, as of torch.int32"]
 
 
 def test_what_is_drawn_in_place_has_no_gradient():

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 
 from pypoplar.errors import MissingFeature
+from pypoplar.poptorch.user_log import say_once
 
 WIDEST = 1 << 31  # integers on the IPU are 32 bits wide
-MANTISSAS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53}
+MANTISSAS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
+ON_DEVICE = {torch.int64: torch.int32, torch.float64: torch.float32}
 
 
 def random_(tensor: torch.Tensor, *bounds: Any, generator: Any = None, **named: Any) -> torch.Tensor:
@@ -20,6 +22,8 @@ def random_(tensor: torch.Tensor, *bounds: Any, generator: Any = None, **named: 
     low, high = given.get("from", 0), given.get("to")
     if high is None:
         high = _beyond_all(tensor.dtype)
+        if tensor.dtype in ON_DEVICE and "to" not in given:
+            say_once(f"random_ of {tensor.dtype} without bounds draws from 0 to {high - 1}, as of {ON_DEVICE[tensor.dtype]}")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if "to" in given:
@@ -35,7 +39,11 @@ def random_(tensor: torch.Tensor, *bounds: Any, generator: Any = None, **named: 
 
 
 def _beyond_all(dtype: torch.dtype) -> int:
-    """What is one more than the last number that is drawn without bounds: whole numbers of floats are those without a gap."""
+    """What is one more than the last number that is drawn without bounds: whole numbers of floats are those without a gap.
+
+    Types of 64 bits have the numbers of those that they are on the IPU.
+    """
+    dtype = ON_DEVICE.get(dtype, dtype)
     if dtype is torch.bool:
         return 2
     return (1 << MANTISSAS[dtype]) + 1 if dtype.is_floating_point else torch.iinfo(dtype).max + 1

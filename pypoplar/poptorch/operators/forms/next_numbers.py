@@ -9,18 +9,18 @@ import torch
 from pypoplar.poptorch.operators.captured_forms import replaces
 
 aten = torch.ops.aten
-SIGN = -(1 << 31)  # its bit alone
+BITS = {torch.float32: torch.int32, torch.float16: torch.int16}
 
 
 class _Next(torch.autograd.Function):
-    """Of two float32 tensors of one shape."""
+    """Of two tensors of one shape and of a type of `BITS`."""
 
     @staticmethod
     def forward(ctx: Any, start: Any, goal: Any) -> Any:
-        bits = start.view(torch.int32)
-        farther = bits + torch.where((goal > start) == (start > 0), 1, -1).to(torch.int32)
-        least = torch.where(goal > 0, 1, SIGN + 1).to(torch.int32)
-        found = torch.where(start == 0, least, farther).view(torch.float32)
+        type = BITS[start.dtype]
+        farther = start.view(type).int() + torch.where((goal > start) == (start > 0), 1, -1).int()
+        least = torch.where(goal > 0, 1, torch.iinfo(type).min + 1).int()  # the smallest one, with the sign's bit or without
+        found = torch.where(start == 0, least, farther).to(type).view(start.dtype)
         found = torch.where(start == goal, goal, found)
         return torch.where(start.isnan() | goal.isnan(), torch.nan, found)
 
@@ -31,8 +31,10 @@ class _Next(torch.autograd.Function):
 
 @replaces(aten.nextafter.default)
 def nextafter(input: Any, other: Any) -> Any:
-    """For float32; numbers of 64 bits are such on the IPU."""
+    """For float32 and float16; numbers of 64 bits are float32 on the IPU."""
     start, goal = torch.broadcast_tensors(input, other)
-    if start.dtype not in (torch.float32, torch.float64) or goal.dtype is not start.dtype:
-        raise NotImplementedError(f"nextafter of {start.dtype} and {goal.dtype}: expected two of torch.float32")
-    return _Next.apply(start.float(), goal.float()).to(start.dtype)
+    if goal.dtype is not start.dtype or start.dtype not in (torch.float64, *BITS):
+        raise NotImplementedError(f"nextafter of {start.dtype} and {goal.dtype}: expected two of torch.float32 or torch.float16")
+    if start.dtype is torch.float64:
+        return _Next.apply(start.float(), goal.float()).double()
+    return _Next.apply(start, goal)
