@@ -298,6 +298,20 @@ def test_a_view_that_repeats_elements_shows_what_has_changed():
     torch.testing.assert_close(poptorch.inferenceModel(Shown())(x), Shown()(x))
 
 
+def test_a_view_of_nothing_repeats_nothing():
+    class OfNothing(nn.Module):
+        def forward(self, x, none):
+            several = none.expand(2, *none.shape)
+            several[0].mul_(2)
+            grown = nn.functional.interpolate(x[None, None][:0], size=(3, 4), mode="bilinear")
+            grown.sub_(grown.sum(dim=()), alpha=2)
+            return several, grown, x * 3
+
+    given = torch.randn(2, 3), torch.randn(2, 0)
+    for found, expected in zip(poptorch.inferenceModel(OfNothing())(*given), OfNothing()(*given), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 def changed_part(x):
     torch.ops.aten.unsafe_split(x, 2)[1].add_(1)
 

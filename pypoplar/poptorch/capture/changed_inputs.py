@@ -116,8 +116,10 @@ def _not_once(view: Any) -> str:
 
 
 def _repeats_elements(tensor: torch.Tensor) -> bool:
-    """Whether several places of a tensor may be one element."""
+    """Whether several places of a tensor may be one element; of a tensor of none there are no places."""
     reach = 0
+    if not tensor.numel():
+        return False
     for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if extent > 1 and stride <= reach:
             return True
