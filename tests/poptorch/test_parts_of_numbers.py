@@ -59,3 +59,19 @@ def test_gradients_of_medians_go_to_the_element_that_is_taken():
 def test_whole_numbers_are_copied_and_mixed():
     check(lambda x: (x * 2).copy_(3) + x, torch.tensor([1.0, 2.0]))
     check(lambda x: torch.lerp(x, x * x, 2), torch.tensor([1.0, 2.0]))
+
+
+OUT_OF_RANGE = [
+    lambda i: [torch.remainder(i, -3), i // -2, torch.div(i, -2, rounding_mode="trunc"), torch.fmod(i, -3)],
+    lambda i: [torch.remainder(i, 200), i // 130, torch.remainder(-7, i.clamp(1)), -7 // i.clamp(1), i * -1, i - 300],
+    lambda i: [i > -1, i < 300, i == -1, i == 255, i >= -2, i != 70000, i.to(torch.int16) < 70000],
+    lambda i: [i.clamp(-1, 5), i.clamp(min=-1), i.clamp(max=100), torch.maximum(i, torch.tensor(-1, dtype=torch.int8))],
+    lambda i: [i.masked_fill(i > 1, -1), torch.where(i > 1, i, -1), i ^ -1, i & -2, i | 1, torch.add(i, i, alpha=-1)],
+    lambda i: [torch.remainder(i, torch.tensor(-3)), i > torch.tensor(-2), i.to(torch.int8) + i.to(torch.int16) * 300],
+]
+
+
+@pytest.mark.parametrize("several", OUT_OF_RANGE, ids=range(len(OUT_OF_RANGE)))
+@pytest.mark.parametrize("type", [torch.uint8, torch.int8, torch.int16])
+def test_numbers_that_a_narrow_integer_does_not_have_are_cut_before_it_is_computed_with_as_by_pytorch(several, type):
+    check(several, torch.tensor([2, 0, 7, 100, -1, -56]).to(type), gradients=False)

@@ -78,11 +78,12 @@ def _expression(ctx: EntryContext, row: ElementEntry, args: tuple[Any, ...], kwa
     """What an operation gives: pending where its only user can take it in, else computed."""
     if row.joined is not None and (joined := row.joined(ctx, args, kwargs)) is not None:
         return joined
-    type = _computed_in(ctx, row, (*args, *kwargs.values()))
-    leaves = _Leaves(ctx, type)
+    brought = _brought_to(ctx, row, (*args, *kwargs.values()))
+    type = _computed_in(ctx, row, brought, (*args, *kwargs.values()))
+    leaves = _Leaves(ctx, type, brought)
     kinds = [BOOL if number in row.conditions else None if number in row.own else type for number in range(len(args))]
     given = [leaves.operand(one, None if row.wide and _is_number(one) else kind) for one, kind in zip(args, kinds, strict=True)]
-    named = {name: leaves.operand(one, type) if isinstance(one, Operand) else one for name, one in kwargs.items()}
+    named = {name: leaves.operand(one, type if isinstance(one, Operand) else None) for name, one in kwargs.items()}
     if row.typed:
         named["type"] = type
     result = expr.expression(row.tree(*given, **named))
@@ -107,17 +108,22 @@ def _as_type(tree: expr.Expr, type: ElementType, wanted: ElementType) -> expr.Ex
     return expr.Cast(tree, wanted)
 
 
-def _computed_in(ctx: EntryContext, row: ElementEntry, args: tuple[Any, ...]) -> ElementType:
-    """The type in which PyTorch computes: the result's, or what a relation's operands have in common."""
+def _brought_to(ctx: EntryContext, row: ElementEntry, args: tuple[Any, ...]) -> ElementType:
+    """The type that PyTorch brings operands to: the result's, or what a relation's operands have in common."""
     if row.logical:
         return BOOL
-    numbers = [one for one in args if isinstance(one, int | float)]
     if row.cast:
-        type = [one for one in args if isinstance(one, Operand)][-1].type
-        return INT if type in NARROW else type
+        return [one for one in args if isinstance(one, Operand)][-1].type
     if row.relation:
-        type = _common_type([one.like if isinstance(one, Operand) else one for one in args if one is not None])
-        return INT if type in NARROW else type
+        return _common_type([one.like if isinstance(one, Operand) else one for one in args if one is not None])
+    return ctx.type
+
+
+def _computed_in(ctx: EntryContext, row: ElementEntry, brought: ElementType, args: tuple[Any, ...]) -> ElementType:
+    """The type in which operands of a type are computed here."""
+    if row.logical or row.cast or row.relation:
+        return INT if brought in NARROW else brought
+    numbers = [one for one in args if isinstance(one, int | float)]
     if ctx.type in NARROW or ctx.type is BOOL:
         return ctx.type if row.conditions and not row.own else INT
     exact = all(number != number or float(np.float16(number)) == number for number in numbers if abs(number) < MOST_OF_HALF)
@@ -137,17 +143,29 @@ def _common_type(values: list[Any]) -> ElementType:
 class _Leaves:
     """Operands of an expression that is being made: tensors, each once, and what was pending."""
 
-    def __init__(self, ctx: EntryContext, type: ElementType) -> None:
+    def __init__(self, ctx: EntryContext, type: ElementType, brought: ElementType) -> None:
         self.ctx, self.type = ctx, type
+        self.narrow = brought if brought in NARROW else None  # the integers that operands are cut to
         self.tensors: list[Tensor] = []
         self.trees: dict[Operand, tuple[expr.Expr, ElementType]] = {}
 
     def operand(self, given: Any, type: ElementType | None) -> Any:
         """An operand or a number as a tree of a type, or of its own; what else there may be is left as it is."""
         if not isinstance(given, Operand):
-            return _constant(given, type) if type is not None and _is_number(given) else given
+            number = self._cut(given)
+            return _constant(number, type) if type is not None and _is_number(given) else number
         tree, own = self._of_operand(given)
-        return tree if type is None else _as_type(tree, own, type)
+        if type is None:
+            return tree
+        if self.narrow is not None and own in (INT, *NARROW) and own is not self.narrow and type is not BOOL:
+            tree, own = expr.Cast(tree, self.narrow), self.narrow
+        return _as_type(tree, own, type)
+
+    def _cut(self, given: Any) -> Any:
+        """A whole number as the narrow integer that PyTorch makes of it."""
+        if self.narrow is None or type(given) is not int:
+            return given
+        return int(np.array(given).astype(self.narrow.dtype))
 
     def of_shape(self, shape: list[int]) -> tuple[Tensor, ...]:
         """The tensors; one of them has the shape of the result, where constants alone had all its dimensions."""
