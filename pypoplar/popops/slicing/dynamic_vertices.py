@@ -7,8 +7,10 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
+import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -43,32 +45,41 @@ class TileColumns:
 
 def columns_of_tiles(graph: Graph, row: Tensor) -> Iterator[TileColumns]:
     """The columns of a row that each tile holds; tiles that hold as much in the same form, side by side, together."""
-    alike: list[tuple[int, Interval]] = []
-    for tile, held in enumerate(graph.getTileMapping(row)):
-        if len(held) == 1:
-            if alike and not _continues(alike[-1][1], held[0]):
-                yield _together(graph, row, alike)
-                alike = []
-            alike.append((tile, held[0]))
-        elif held:
-            regions = [region for piece in graph.getSortedContiguousRegions(row, held) for region in piece]
-            first = min(region.begin() for region in regions)
-            shifted = [Interval(region.begin() - first, region.end() - first) for region in regions]
-            yield TileColumns([tile], first, max(region.end() for region in shifted), shifted)
-    if alike:
-        yield _together(graph, row, alike)
+    begin, end, tile = graph.mapped_pieces(row)
+    order = np.argsort(tile, kind="stable")
+    begin, end, tile = begin[order], end[order], tile[order]
+    first = np.flatnonzero(np.diff(tile, prepend=-1))  # the first piece of each tile
+    count = np.diff(first, append=len(tile))
+    alone = first[count == 1]
+    size = end[alone] - begin[alone]
+    other = np.flatnonzero((end[alone[:-1]] != begin[alone[1:]]) | (size[1:] != size[:-1])) + 1
+    waiting = np.split(alone, other) if len(alone) else []
+    for place, pieces in zip(first[count > 1].tolist(), count[count > 1].tolist(), strict=True):
+        while len(waiting) > 1 and waiting[1][0] < place:  # all that are like the first are known
+            yield _together(graph, row, begin, end, tile, waiting.pop(0))
+        held = [
+            Interval(*bounds)
+            for bounds in zip(begin[place : place + pieces].tolist(), end[place : place + pieces].tolist(), strict=True)
+        ]
+        yield _by_itself(graph, row, int(tile[place]), held)
+    for like in waiting:
+        yield _together(graph, row, begin, end, tile, like)
 
 
-def _continues(before: Interval, after: Interval) -> bool:
-    return before.end() == after.begin() and before.size() == after.size()
+def _by_itself(graph: Graph, row: Tensor, tile: int, held: list[Interval]) -> TileColumns:
+    """A tile of several intervals."""
+    regions = [region for piece in graph.getSortedContiguousRegions(row, held) for region in piece]
+    first = min(region.begin() for region in regions)
+    shifted = [Interval(region.begin() - first, region.end() - first) for region in regions]
+    return TileColumns([tile], first, max(region.end() for region in shifted), shifted)
 
 
-def _together(graph: Graph, row: Tensor, alike: list[tuple[int, Interval]]) -> TileColumns:
+def _together(graph: Graph, row: Tensor, begin: Int64s, end: Int64s, tile: Int64s, alike: Int64s) -> TileColumns:
     """Tiles of one interval each; the regions are those of the first."""
-    begin, width = alike[0][1].begin(), alike[0][1].size()
-    first = graph.getSortedContiguousRegions(row, [alike[0][1]])
-    regions = [Interval(region.begin() - begin, region.end() - begin) for piece in first for region in piece]
-    return TileColumns([tile for tile, _ in alike], begin, width, regions)
+    low, high = int(begin[alike[0]]), int(end[alike[0]])
+    first = graph.getSortedContiguousRegions(row, [Interval(low, high)])
+    regions = [Interval(region.begin() - low, region.end() - low) for piece in first for region in piece]
+    return TileColumns(tile[alike].tolist(), low, high - low, regions)
 
 
 def columns_along(graph: Graph, tensor: Tensor, dim: int, other: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,10 +90,19 @@ def columns_along(graph: Graph, tensor: Tensor, dim: int, other: Tensor) -> tupl
     last = [*(kept for kept in range(tensor.rank()) if kept != dim), dim]
     first, second = (permuted(view, last).reshape([-1, view.dim(dim)]) for view in (tensor, other))
     row = first.slice(0, 1, 1).flatten()
+    if _lies_in_order(row):
+        return first, second
     regions = [region for piece in graph.getSortedContiguousRegions(row, [Interval(0, row.numElements())]) for region in piece]
     if all(before.end() == after.begin() for before, after in pairwise(regions)):
         return first, second
     return concat(first.slices(regions)), concat(second.slices(regions))
+
+
+def _lies_in_order(row: Tensor) -> bool:
+    """Whether its runs are seen to follow each other in memory."""
+    runs = row.runs()
+    follows = runs.start[1:] > (runs.start + (runs.count - 1) * runs.step)[:-1]
+    return bool((runs.step > 0).all()) and bool(follows.all())
 
 
 def add_dynamic_vertices(graph: Graph, cs: ComputeSet, name: str, offset: Tensor, base: Tensor, sub: Tensor, remaps: bool) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from pypoplar.arrays.intervals import Interval
+import numpy as np
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.slicing.blocks import of_blocks, permuted
@@ -45,12 +46,9 @@ def sliceable_tensor(
     sliced = [extent.dims[place] for place in order]
     rows = [extent.shape[dim] for dim in sliced]
     tensor = graph.addVariable(type, [prod(rows) * extent.unsliced], name)
-    used = ceiling(extent.unsliced, share)
-    mapping: dict[int, list[Interval]] = {}
-    for place in range(used):
-        begin, end = place * share * prod(rows), min((place + 1) * share, extent.unsliced) * prod(rows)
-        mapping[(first + place) % tiles] = [Interval(begin, end)]
-    graph.setTileMapping(tensor, mapping)
+    place = np.arange(ceiling(extent.unsliced, share))
+    begin, end = (np.minimum(bound * share, extent.unsliced) * prod(rows) for bound in (place, place + 1))
+    graph.place_pieces(tensor, begin, end, (first + place) % tiles)
     columns = of_blocks(tensor, [*rows, extent.unsliced], [*rows, share])
     back = [*sliced, *extent.kept]
     view = columns.reshape([extent.shape[dim] for dim in back])
