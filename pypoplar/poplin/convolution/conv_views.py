@@ -73,18 +73,18 @@ def _axes(sizes: list[int]) -> list[int]:
 def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int, fields: int) -> Tensor:
     """The inputs of each element of the kernel, in a new dimension before the channels. The view has so many field dimensions."""
     last = view.rank() - 1
-    if axis.out == 1 and axis.size == axis.kernel:
-        return view.expand([dimension]).dimRoll(dimension + 1, last)
-    extent = (axis.out - 1) * axis.stride + 1
-    upper = extent + (axis.kernel - 1) * axis.dilation - axis.lower - axis.size
+    extent, reach = (axis.out - 1) * axis.stride + 1, (axis.kernel - 1) * axis.dilation + 1
+    upper = extent + reach - 1 - axis.lower - axis.size
     if axis.lower or upper > 0:
         counts = (axis.lower, max(upper, 0))
         zeros = _zeros(graph, view, dimension, fields, max(counts))
         view = concat([zeros.slice(0, counts[0], dimension), view, zeros.slice(0, counts[1], dimension)], dimension)
-    taken = [
-        view.slice(k * axis.dilation, k * axis.dilation + extent, dimension).subSample(axis.stride, dimension)
-        for k in range(axis.kernel)
-    ]
+    if axis.out < axis.kernel:  # an output at a time is fewer views
+        begins = [output * axis.stride for output in range(axis.out)]
+        windows = [view.slice(begin, begin + reach, dimension).subSample(axis.dilation, dimension) for begin in begins]
+        return concat([window.expand([dimension]).dimRoll(dimension + 1, last) for window in windows], dimension)
+    begins = [k * axis.dilation for k in range(axis.kernel)]
+    taken = [view.slice(begin, begin + extent, dimension).subSample(axis.stride, dimension) for begin in begins]
     return concat([piece.expand([last]) for piece in taken], last)
 
 
