@@ -629,6 +629,18 @@ class ConvParams(_Compared):
         return [self.axis(dim) for dim in range(len(self.inputFieldShape))]
 
 
+def operand_shape(params: ConvParams, operand: str) -> list[int]:
+    """Of the "input", the "weights" or the "output" in groups of channels."""
+    groups, batch = params.numConvGroups, params.batchSize
+    inputs, outputs = params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup
+    match operand:
+        case "input":
+            return [groups, batch, inputs, *params.inputFieldShape]
+        case "weights":
+            return [groups, outputs, inputs, *params.kernelShape]
+    return [groups, batch, outputs, *params.getOutputFieldShape()]
+
+
 def with_axes(params: ConvParams, axes: list[ConvAxis]) -> ConvParams:
     """Parameters with the types, samples and channels of others, and another field."""
     input, kernel = (

@@ -10,6 +10,7 @@ from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis
 from pypoplar.types import ElementType
 
 AXES = 3  # field dimensions of device code
+FIELD = 3  # the first field dimension of [groups, batch, channels, *field] and of [groups, outputs, inputs, *kernel]
 
 
 @frozen
@@ -76,8 +77,7 @@ class ConvForm:
     @property
     def is_flat(self) -> bool:
         """All that slides is folded, and has one output: a position's inputs are all there are of a row of a matrix."""
-        folds = [trim.axis.out == 1 for trim, fold in zip(self.axes, self.folded, strict=True) if fold]
-        return bool(folds) and all(folds) and not self.sliding
+        return self.is_folded and not self.sliding and all(axis.out == 1 for axis in self._folded_axes)
 
     @property
     def pieces(self) -> int:
@@ -85,10 +85,14 @@ class ConvForm:
 
         Along the last axis that has several outputs neighbours are one, with all that is behind it.
         """
-        folded = [trim.axis for trim, fold in zip(self.axes, self.folded, strict=True) if fold]
+        folded = self._folded_axes
         while folded and folded[-1].out == 1:
             folded.pop()
         return prod(axis.kernel for axis in folded[:-1])
+
+    @property
+    def _folded_axes(self) -> list[SlidingAxis]:
+        return [trim.axis for trim, fold in zip(self.axes, self.folded, strict=True) if fold]
 
     @property
     def scatters(self) -> bool:
@@ -144,7 +148,7 @@ class ConvForm:
         sliding = [self.axes[place].axis for place in self.sliding]
         first, second, third = [point] * (AXES - len(sliding)) + sliding
         batch *= prod(self.axes[place].axis.out for place in self.joined)
-        channels = self.channels * prod(trim.axis.kernel for trim, fold in zip(self.axes, self.folded, strict=True) if fold)
+        channels = self.channels * prod(axis.kernel for axis in self._folded_axes)
         if self.lanes:
             return ConvShape(1, batch, (first, second, third), 1, groups)
         return ConvShape(groups, batch, (first, second, third), channels, out_channels)

@@ -12,7 +12,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_cycles import sum_cycles
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
-from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.conv_shape import FIELD, ConvTypes
 from pypoplar.poplin.convolution.joined_groups import JoinedPlan
 from pypoplar.poplin.convolution.plan_costs import start_cycles
 from pypoplar.poplin.convolution.sliding_axis import Range
@@ -20,7 +20,6 @@ from pypoplar.poplin.convolution.swapped_plan import SwappedPlan
 from pypoplar.poplin.splitting import bounds
 from pypoplar.poputil.cycles import ceiling
 
-FIELD = 3
 DIMENSIONS = ("groups", "batch", "in_channels", "out_channels")  # that can be cut into steps, and each of the field
 INPUTS = 2  # the number of the input channels
 COUNTS = (2, 3, 4, 6, 8, 12, 16)  # of steps

@@ -9,12 +9,10 @@ from attrs import evolve, frozen
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
-from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.conv_shape import FIELD, ConvTypes
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 from pypoplar.poputil.cost_conventions import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
-
-FIELD = 3
 
 
 @frozen

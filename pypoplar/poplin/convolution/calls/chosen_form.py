@@ -9,7 +9,7 @@ from attrs import frozen
 from pypoplar.poplin.convolution.calls.plain_forms import PlainForm, plain_forms
 from pypoplar.poplin.convolution.calls.written_constraints import write_constraints
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
-from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_params import ConvParams, operand_shape
 from pypoplar.poplin.convolution.plan_choice import AnyPlan, choose_plan, request_of
 from pypoplar.poplin.planning_cache import PlanningCache, plan_of
 from pypoplar.poputil.largest_tensor import check_fits, most_bytes
@@ -61,7 +61,7 @@ def choose_form(target: Target, params: ConvParams, options: ConvolutionOptions,
 
 def _check_sizes(target: Target, params: ConvParams) -> None:
     inputs, outputs = params.getNumInputChans(), params.getNumOutputChans()
-    kernel = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
+    kernel = operand_shape(params, "weights")
     check_fits("the input of a convolution", target, params.inputType, [params.batchSize, inputs, *params.inputFieldShape])
     check_fits("the weights of a convolution", target, params.inputType, kernel)
     output = [params.batchSize, outputs, *params.getOutputFieldShape()]

@@ -11,9 +11,10 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
-from pypoplar.poplin.convolution.calls.plain_forms import FIELD, PlainConvolution
+from pypoplar.poplin.convolution.calls.plain_forms import PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_shape import FIELD
 from pypoplar.poplin.convolution.plan_execution import execute
 from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache

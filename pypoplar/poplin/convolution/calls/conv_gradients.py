@@ -20,7 +20,7 @@ from pypoplar.poplin.convolution.calls.conv_call import (
 )
 from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxis
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
-from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
+from pypoplar.poplin.convolution.conv_params import ConvParams, operand_shape, with_axes
 from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_float, check_operands, check_own, check_writeable
@@ -261,7 +261,7 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
     own = deepcopy(params)
     own.outputType = own.inputType
     build = weight_deltas(call, graph, zDeltas, activations, own, prog, debugContext, options, cache)
-    shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
+    shape = operand_shape(params, "weights")
     check_operand(call, "weights", weights, None, "[groups, output channels, input channels, *kernel]", shape)
     check_writeable(call, weights)
     check_operands(call, graph, weights=weights)

@@ -11,9 +11,10 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
 from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, check_params, external
-from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
+from pypoplar.poplin.convolution.calls.plain_forms import OutputPhases, PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
-from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_params import ConvParams, operand_shape
+from pypoplar.poplin.convolution.conv_shape import FIELD
 from pypoplar.poplin.convolution.layout.memory_order import MemoryOrder, in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, memory_order
@@ -62,7 +63,7 @@ def createInput(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
-    shape = _shape(params, "input")
+    shape = operand_shape(params, "input")
     input = in_order(graph, params.inputType, shape, _order(chosen, "input", shape), debugContext or "")
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
@@ -119,7 +120,7 @@ def createWeights(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
-    shape = _shape(params, "weights")
+    shape = operand_shape(params, "weights")
     weights = in_order(graph, params.inputType, shape, _order(chosen, "weights", shape), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
@@ -159,7 +160,7 @@ def createConvOutput(
         For a field of more than three dimensions.
     """
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
-    shape = _shape(params, "output")
+    shape = operand_shape(params, "output")
     output = in_order(graph, params.outputType, shape, _order(chosen, "output", shape), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
@@ -249,18 +250,6 @@ def _planned(
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
 
 
-def _shape(params: ConvParams, operand: str) -> list[int]:
-    """Of the "input", the "weights" or the "output" in groups of channels."""
-    groups, batch = params.numConvGroups, params.batchSize
-    inputs, outputs = params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup
-    match operand:
-        case "input":
-            return [groups, batch, inputs, *params.inputFieldShape]
-        case "weights":
-            return [groups, outputs, inputs, *params.kernelShape]
-    return [groups, batch, outputs, *params.getOutputFieldShape()]
-
-
 def _order(chosen: ChosenForm, operand: str, shape: list[int]) -> MemoryOrder:
     """How the first of the plans wants an operand in memory, or the order of its dimensions if there is none.
 
@@ -270,10 +259,10 @@ def _order(chosen: ChosenForm, operand: str, shape: list[int]) -> MemoryOrder:
         return MemoryOrder(tuple(range(len(shape))))
     first = chosen.form.convolutions()[0].params
     assert first is not None
-    own = _shape(first, operand)
+    own = operand_shape(first, operand)
     order = memory_order(chosen.plans[0], operand, own)
     alike = {place for place, (size, of_plan) in enumerate(zip(shape, own, strict=True)) if size == of_plan}
-    cuts = {place: sizes for place, sizes in order.cuts.items() if place in alike}
+    cuts = {place: bounds for place, bounds in order.cuts.items() if place in alike}
     return evolve(order, cuts=cuts, phases={place: count for place, count in order.phases.items() if place in alike})
 
 

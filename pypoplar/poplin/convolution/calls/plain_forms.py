@@ -20,10 +20,10 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls.plain_axis import PlainAxis, filled_axis, number_of_phases, plain_axes, stacked_axis
 from pypoplar.poplin.convolution.conv_axis import ConvAxis
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
+from pypoplar.poplin.convolution.conv_shape import FIELD
 from pypoplar.poputil.exceptions import PoplibsError
 
 MOST_PHASES = 1 << 11  # of outputs, each a convolution of its own
-FIELD = 3  # the first field dimension of [groups, batch, channels, *field] and of [groups, outputs, inputs, *kernel]
 
 
 class OutputPhases(Enum):
