@@ -180,19 +180,19 @@ def _order_of_steps(plan: SteppedPlan, operand: str, shape: list[int]) -> Memory
     order = memory_order(plan.first, operand, own_shape)
     if order.factor > 1:
         return order
-    cuts = {place: sizes for place, sizes in order.cuts.items() if place not in ranges[0]}
+    cuts = {place: bounds for place, bounds in order.cuts.items() if place not in ranges[0]}
     for place in {"input": (2,), "weights": (1, 2), "output": (2,)}[operand]:
         if place in ranges[0]:
-            cuts[place] = _step_sizes(plan, operand, place, shape)
+            cuts[place] = _step_bounds(plan, operand, place, shape)
     return evolve(order, cuts=cuts)
 
 
-def _step_sizes(plan: SteppedPlan, operand: str, dimension: int, shape: list[int]) -> tuple[int, ...]:
-    """The parts that the plans of the steps have of a dimension, one step's behind the other's."""
+def _step_bounds(plan: SteppedPlan, operand: str, dimension: int, shape: list[int]) -> tuple[int, ...]:
+    """Where the parts that the plans of the steps have of a dimension begin, and its end."""
     name = "result" if operand == "output" else operand
     several = {getattr(step, name)[dimension]: own for step, own in plan.steps}
-    sizes: list[int] = []
-    for (begin, end), own in sorted(several.items(), key=lambda item: item[0]):
+    bounds = {shape[dimension]}
+    for (begin, end), own in several.items():
         own_shape = [*shape[:dimension], end - begin, *shape[dimension + 1 :]]
-        sizes += memory_order(own, operand, own_shape).cuts.get(dimension, (end - begin,))
-    return tuple(sizes)
+        bounds |= {begin + bound for bound in memory_order(own, operand, own_shape).cuts.get(dimension, (0, end - begin))}
+    return tuple(sorted(bounds))

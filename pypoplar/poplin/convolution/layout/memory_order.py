@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate, product
+from itertools import pairwise, product
 
 from attrs import field, frozen
 
@@ -19,9 +19,9 @@ from pypoplar.types import ElementType
 class MemoryOrder:
     """How a tensor lies in memory: its dimensions in this order, the last one together.
 
-    A dimension that has `cuts` is in parts of these sizes, and one that has `phases` in that many, each of which has every so many
-    places: all that is in the same parts lies together, in this order. The order may be that of a tensor whose dimension 0 is two,
-    the second of which is `factor`; that one has neither.
+    A dimension that has `cuts` is in parts with these bounds, 0 and its end included, and one that has `phases` in that many, each
+    of which has every so many places: all that is in the same parts lies together, in this order. The order may be that of a tensor
+    whose dimension 0 is two, the second of which is `factor`; that one has neither.
     """
 
     dimensions: tuple[int, ...]
@@ -31,7 +31,7 @@ class MemoryOrder:
 
     def largest_part(self, dimension: int, size: int) -> int:
         """Of a dimension of this size."""
-        return max(self.cuts.get(dimension, (size,)))
+        return max(end - begin for begin, end in pairwise(self.cuts.get(dimension, (0, size))))
 
 
 @frozen
@@ -88,8 +88,8 @@ def _stretches(size: int, place: int, order: MemoryOrder) -> list[_Stretch]:
         rest = size % phases
         both = _Stretch(0, size - rest, phases, True), _Stretch(size - rest, rest, 1)
         return [stretch for stretch in both if stretch.size]
-    cuts = (0, *accumulate(order.cuts.get(place, (size,))))
-    return [_Stretch(parts.begin, parts.count * parts.size, parts.count) for parts in equal_parts(cuts)]
+    cuts = equal_parts(order.cuts.get(place, (0, size)))
+    return [_Stretch(parts.begin, parts.count * parts.size, parts.count) for parts in cuts]
 
 
 def _shuffle(stretches: tuple[_Stretch, ...], order: MemoryOrder) -> list[int]:

@@ -7,10 +7,8 @@ from itertools import pairwise
 
 from pypoplar.poplin.convolution.conv_partition import KERNEL, AxisWindow
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
-from pypoplar.poplin.convolution.conv_shape import AXES
+from pypoplar.poplin.convolution.conv_shape import AXES, FIELD
 from pypoplar.poplin.convolution.layout.memory_order import MemoryOrder
-
-FIELD = 3  # the first field dimension of [groups, batch, channels, *field] and of [groups, outputs, inputs, *kernel]
 
 
 def input_memory(plan: ConvolutionPlan, shape: Sequence[int]) -> MemoryOrder:
@@ -21,9 +19,9 @@ def input_memory(plan: ConvolutionPlan, shape: Sequence[int]) -> MemoryOrder:
     form, bounds = plan.form, plan.partition.bounds(plan.shape)
     cuts: dict[int, tuple[int, ...]] = {}
     if form.lanes:
-        cuts[0] = _sizes(bounds[9])
+        cuts[0] = tuple(bounds[9])
     elif not form.is_folded:  # the channels of one that is folded are those of the kernel, too
-        cuts[2] = _sizes(bounds[8])
+        cuts[2] = tuple(bounds[8])
     if not form.is_folded:
         windows = plan.partition.windows(plan.shape)[AXES - len(form.sliding) :]
         for place, several in zip(form.sliding, windows, strict=True):
@@ -44,9 +42,9 @@ def weights_memory(plan: ConvolutionPlan, shape: Sequence[int]) -> MemoryOrder:
     if plan.empty:
         return MemoryOrder(order)
     form, bounds = plan.form, plan.partition.bounds(plan.shape)
-    cuts = {0 if form.lanes else 1: _sizes(bounds[9])}
+    cuts = {0 if form.lanes else 1: tuple(bounds[9])}
     if not form.is_folded and not form.lanes:
-        cuts[2] = _sizes(bounds[8])
+        cuts[2] = tuple(bounds[8])
     for place, own in zip(form.sliding, bounds[KERNEL][AXES - len(form.sliding) :], strict=True):
         begins = {form.axes[place].kernel[0] + begin for begin in own[:-1]}
         cuts[FIELD + place] = _cut_at(begins, shape[FIELD + place])
@@ -60,9 +58,5 @@ def _are_apart(windows: Sequence[AxisWindow]) -> bool:
 
 
 def _cut_at(begins: set[int], size: int) -> tuple[int, ...]:
-    """The sizes of parts of a dimension that begin there; what is before the first and behind the last is of these."""
-    return _sizes([0, *sorted(begins - {min(begins)}), size])
-
-
-def _sizes(bounds: Sequence[int]) -> tuple[int, ...]:
-    return tuple(end - begin for begin, end in pairwise(bounds))
+    """The bounds of parts of a dimension that begin there; what is before the first and behind the last is of these."""
+    return (0, *sorted(begins - {min(begins)}), size)
