@@ -33,7 +33,7 @@ class Bottleneck(nn.Module):
 
     def __init__(self, wide, narrow, stride, keeps_all):
         super().__init__()
-        self.keeps_all = keeps_all
+        self.keep = kept if keeps_all else nn.Identity()
         sizes = (wide, narrow, 1, 1), (narrow, narrow, 3, stride), (narrow, 4 * narrow, 1, 1)
         self.convolutions = nn.ModuleList(nn.Conv2d(a, b, k, s, k // 2, bias=False) for a, b, k, s in sizes)
         self.norms = nn.ModuleList(nn.BatchNorm2d(b) for _, b, _, _ in sizes)
@@ -43,9 +43,7 @@ class Bottleneck(nn.Module):
     def forward(self, x):
         y = x
         for number, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
-            y = convolution(y)
-            y = norm(kept(y) if self.keeps_all else y)
-            y = kept(y) if self.keeps_all else y
+            y = self.keep(norm(self.keep(convolution(y))))
             y = torch.relu(y) if number < 2 else y
         return torch.relu(kept(self.shortcut(x) + y))
 
