@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -557,9 +557,13 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
 
 @contextmanager
 def _script_errors(path: Path, show_traceback: bool) -> Iterator[None]:
-    """An error that comes out of a script is shown as one of the script's, and ends the command."""
+    """An error that comes out of a script is shown as one of the script's, behind what that printed, and ends the command."""
     try:
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError, ValueError):  # nobody reads it any more, or the script closed it
+                sys.stdout.flush()
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
         sys.exit(130)

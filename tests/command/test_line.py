@@ -125,6 +125,18 @@ def test_traceback_shows_the_whole_way(run, script):
     assert ENVIRONMENT not in os.environ
 
 
+@pytest.mark.parametrize("last", ["IPUModel('bov')", "1 / 0", "raise KeyboardInterrupt"])
+def test_what_a_script_prints_stands_before_its_error_where_both_go_to_one_file(script, last):
+    path = script(f"from pypoplar.device import IPUModel\nprint('so far')\n{last}\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "pypoplar", "run", path]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode != 0
+    first, *rest = done.stdout.splitlines()
+    assert first == "so far"
+    assert rest
+
+
 def test_another_error_is_shown_from_the_scripts_frame_on(run, script):
     path = script("def divide(a):\n    return 1 / a\n\ndivide(0)\n")
     result = run("run", path)

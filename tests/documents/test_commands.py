@@ -25,7 +25,8 @@ NOT_RUN = {
     "python -m pypoplar.poptorch": "it needs PyTorch; tests/poptorch runs scripts",
 }
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS"}  # pytest prints otherwise where one is set
+LEFT_OUT = {"PYTEST_CURRENT_TEST", "CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS", "PYTHONUNBUFFERED"}
+"""pytest, or Python, prints otherwise where one is set."""
 PROFILES = {"docs/report.md": ("PROFILE", "BEFORE", "AFTER")}  # what a page calls the user's
 FORMS_FOR = (
     "pypoplar ",
