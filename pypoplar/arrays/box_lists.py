@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from pypoplar.arrays import strides
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress, join
+from pypoplar.arrays.element_runs import RunList, compress_rows
 from pypoplar.arrays.groups import sorting_order
 
 MOST_BOXES = 64  # of a view; more are runs
@@ -181,15 +181,14 @@ class BoxList:
 
     def _found_runs(self, variable_first: Int64s) -> RunList:
         rows = [(box, *(box.axes[-1] if box.axes and box.axes[-1][1] == 1 else (1, 1, 1))) for box in self.boxes]
-        if any(step != 1 for _, _, _, step in rows):
-            return compress(self.ids(), variable_first)
-        outer = [(evolve(box, axes=box.axes[:-1]) if count > 1 else box, count) for box, count, _, _ in rows]
-        place, start = (np.concatenate(column) for column in zip(*((box.places(), box.ids()) for box, _ in outer), strict=True))
-        count = np.repeat([count for _, count in outer], [box.elements() for box, _ in outer])
+        outer = [(evolve(box, axes=box.axes[:-1]) if count > 1 else box, count, step) for box, count, _, step in rows]
+        place, start = (np.concatenate(column) for column in zip(*((box.places(), box.ids()) for box, _, _ in outer), strict=True))
+        several = [box.elements() for box, _, _ in outer]
+        count, step = (np.repeat([row[column] for row in outer], several) for column in (1, 2))
         order = sorting_order(place)
         if order is not None:
-            start, count = start[order], count[order]
-        return join([RunList(start, count, np.ones(len(start), np.int64))], variable_first)
+            start, count, step = start[order], count[order], step[order]
+        return compress_rows(RunList(start, count, step), variable_first)
 
     def first(self) -> list[int]:
         """An element of each box."""

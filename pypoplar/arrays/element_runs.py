@@ -5,6 +5,8 @@ Run k holds ``start[k] + i * step[k]`` for ``i < count[k]``. A run of one elemen
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
@@ -12,6 +14,9 @@ from pypoplar.arrays.groups import group_positions, offsets, opens, ragged, step
 from pypoplar.arrays.interval_algebra import touched_strands
 from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
 from pypoplar.arrays.swept import filled
+
+FEWEST_IN_ROW = 5  # elements of a row: what the rows beside it do not take is a run of three at least
+SHORT_PART = 8  # rows: where parts are shorter, elements are looked at one by one
 
 
 class RunList:
@@ -200,6 +205,37 @@ def greedy_by_differences(ids: Int64s) -> tuple[Int64s, ...]:
     merged = np.diff(np.concatenate((kept, [len(start)])))
     step = np.where(merged > 1, gap[np.minimum(kept, len(gap) - 1)], 1)
     return start[kept], np.where(merged > 1, merged, count[kept]), step
+
+
+def compress_rows(rows: RunList, variable_first: Int64s) -> RunList:
+    """The runs that `compress` finds among the elements of rows, each of which is of one variable.
+
+    Long rows are those runs, but where the last element of one and the first of the next lie in a step of theirs.
+    """
+    if (rows.step == 1).all():
+        return join([rows], variable_first)
+    single = rows.step == 1
+    if (rows.count < np.where(single, 2, FEWEST_IN_ROW)).any():
+        return compress(rows.ids(), variable_first)
+    meets = _meeting(rows)
+    beside = np.append(meets, False) | np.append(False, meets)
+    parts = np.flatnonzero(np.diff(beside, prepend=not beside[0]))  # rows that meet no others, and those that do, in turn
+    if SHORT_PART * len(parts) > len(rows):
+        return compress(rows.ids(), variable_first)
+    lists = []
+    for begin, end in pairwise([*parts.tolist(), len(rows)]):
+        part = RunList(rows.start[begin:end], rows.count[begin:end], rows.step[begin:end])
+        lists.append(compress(part.ids(), variable_first) if beside[begin] else part)
+    return touching_as_one(end_to_end(lists), variable_first)
+
+
+def _meeting(rows: RunList) -> Bools:
+    """Whether an element of each row but the last and one of the next may be in one run, which is none of step 1 as both are."""
+    start, count, step = rows.start, rows.count, rows.step
+    gap, single = start[1:] - (start + (count - 1) * step)[:-1], step == 1
+    meets: Bools = (~single[:-1] & (gap == step[:-1])) | (~single[1:] & (gap == step[1:]))
+    meets |= ~(single[1:] & single[:-1]) & (gap == 1)
+    return meets
 
 
 def end_to_end(lists: list[RunList]) -> RunList:

@@ -181,13 +181,16 @@ def _stretches(tensor: Tensor, runs: RunList, others: Sequence[RunList]) -> list
 
 
 def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-    """The same for many elements, whole variables at a time: what sorting takes besides is much more than the views."""
+    """The same for many elements, a part of memory at a time: what sorting takes besides is much more than the views.
+
+    Such a part is a variable, or a parameter of many that are one variable, with nothing of others between its elements.
+    """
     runs, bounds = reference._run_list(), reference._bounds()
     variable = np.searchsorted(bounds, runs.start, side="right")
     order = sorting_order(variable)
     order = np.arange(len(variable)) if order is None else order
     before = offsets(runs.count[order])[:-1]
-    opens = np.flatnonzero(np.diff(variable[order], prepend=-1))
+    opens = _parts_of_memory(runs, order)
     large = np.diff(np.append(before[opens], runs.elements())) >= ORDERED_AT_ONCE // 8  # by itself, as others like it are
     opens = opens[(np.diff(before[opens] // ORDERED_AT_ONCE, prepend=-1) > 0) | large | np.append(True, large[:-1])]
     views = [view._run_list() for view in (reference, *others)]
@@ -211,6 +214,14 @@ def _in_order_by_parts(reference: Tensor, others: Sequence[Tensor]) -> tuple[Ten
     return first, rest
 
 
+def _parts_of_memory(runs: RunList, order: Int64s) -> Int64s:
+    """The first run of each part: of runs in an order, all before it lie before all others."""
+    first, last = runs.start[order], (runs.start + (runs.count - 1) * runs.step)[order]
+    before = np.maximum.accumulate(np.maximum(first, last))[:-1]
+    behind = np.minimum.accumulate(np.minimum(first, last)[::-1])[::-1][1:]
+    return np.flatnonzero(np.append(True, before < behind))
+
+
 def _part_in_order(reference: Tensor, seen: list[RunList]) -> list[RunList]:
     """Whole variables of a reference, first, and what others have there, in the order of memory."""
     bounds, whole = reference._bounds(), seen[0]
@@ -223,10 +234,10 @@ def _part_in_order(reference: Tensor, seen: list[RunList]) -> list[RunList]:
 
 
 def _digest(views: list[RunList], lowest: list[int], bounds: Int64s) -> bytes:
-    """Of views, and of where variables begin in the memory that they span, as if the lowest element of each were the first."""
+    """Of views, and of where variables begin within the memory that they span, as if the lowest element of each were the first."""
     digest = hashlib.blake2b(digest_size=32)
     for view, low in zip(views, lowest, strict=True):
-        within = bounds[np.searchsorted(bounds, low) : np.searchsorted(bounds, view.bounds()[1])]
+        within = bounds[np.searchsorted(bounds, low, side="right") : np.searchsorted(bounds, view.bounds()[1])]
         digest.update(np.array([len(view), len(within)]).tobytes())
         for column in (view.start - low, view.count, view.step, within - low):
             digest.update(column.tobytes())

@@ -8,7 +8,7 @@ from law_examples import examples
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.aliasing import has_duplicates, misplaced
-from pypoplar.arrays.element_runs import RunList, compress, join
+from pypoplar.arrays.element_runs import RunList, compress, compress_rows, join
 
 BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
 pieces = st.builds(
@@ -49,6 +49,32 @@ def test_joined_runs_are_the_sequences_one_after_another(several):
     joined = join([compress(ids, BOUNDS) for ids in several], BOUNDS)
     assert joined.ids().tolist() == [one for ids in several for one in ids.tolist()]
     assert (variable(joined.start) == variable(joined.start + (joined.count - 1) * joined.step)).all()
+
+
+rows_of_a_view = st.lists(
+    st.tuples(st.sampled_from([1, 1, 2, 3, 5, 0, -1, -2]), st.integers(1, 7), st.integers(-2, 7), st.sampled_from([0, 0, 0, 90])),
+    min_size=1,
+    max_size=9,
+)
+
+
+@pytest.mark.parametrize("short", [0, 8])
+@given(rows=rows_of_a_view)
+@examples(300)
+def test_rows_become_the_runs_of_their_elements(short, rows):
+    made, bounds, last = [], [0], 500
+    for step, count, gap, apart in rows:
+        start = last + gap + 2 * apart  # in a variable of its own, where there is room for one
+        bounds += [start - apart] if apart else []
+        made.append((start, count, step if count > 1 else 1))
+        last = start + (count - 1) * made[-1][2]
+    listed = RunList(*np.array(made, np.int64).T)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypoplar.arrays.element_runs.SHORT_PART", short)
+        found = compress_rows(listed, np.array(bounds))
+    wanted = compress(listed.ids(), np.array(bounds))
+    for name in ("start", "count", "step"):
+        assert getattr(found, name).tolist() == getattr(wanted, name).tolist()
 
 
 def test_long_runs_that_touch_are_joined_within_a_variable_only():

@@ -208,6 +208,21 @@ def test_of_equal_layers_one_is_put_in_order(monkeypatch):
     np.testing.assert_array_equal(second._ids(), ends[1]._ids()[where])
 
 
+def test_of_equal_layers_whose_weights_are_one_variable_one_is_put_in_order(monkeypatch):
+    graph = Graph(IPUModel("tiny").createDevice())
+    whole = graph.addVariable(FLOAT, [6 * 1207], "weights and biases")
+    layers = [whole.slice(begin, begin + 1207) for begin in range(0, 6 * 1207, 1207)]
+    weights = [concat([layer.slice(0, 1200).reshape([30, 40]).transpose().flatten(), layer.slice(1200, 1207)]) for layer in layers]
+    ends = [concat(weights), graph.addVariable(FLOAT, [6 * 1207], "gradients")]
+    ordered, calls = ordering._part_in_order, []
+    monkeypatch.setattr(ordering, "ORDERED_AT_ONCE", 1000)
+    monkeypatch.setattr(ordering, "_part_in_order", lambda *part: calls.append(part) or ordered(*part))
+    first, (second,) = graph.reorderToSimplify(*ends[:1], ends[1:])
+    assert len(calls) == 2  # weights, and biases
+    assert first._ids().tolist() == whole.flatten()._ids().tolist()
+    np.testing.assert_array_equal(second._ids(), ends[1]._ids()[np.argsort(ends[0]._ids())])
+
+
 def test_parts_that_differ_by_their_steps_alone_are_not_taken_for_each_other(monkeypatch):
     graph = Graph(IPUModel("tiny").createDevice())
     halves = [graph.addVariable(FLOAT, [8], f"a{number}") for number in range(2)]
