@@ -352,3 +352,21 @@ def test_an_operand_in_many_pieces_is_copied_to_blocks_once_where_that_is_cheape
     read, engine = run(graph, device, prog, {"a": a.astype(np.float16), "b": b.astype(np.float16)}, {"product": product}, mode)
     assert (read["product"] == exact(a, b.swapaxes(-1, -2))).all()
     assert [step.name for step in engine.getReport().execution.steps if step.name.endswith(("left", "right"))] == ["product/right"]
+
+
+@pytest.mark.parametrize("group", [[], [2]])
+def test_an_operand_of_very_many_pieces_is_copied_to_blocks_whatever_it_takes(group, mode, monkeypatch):
+    a, b = sixteenths(*group, 48, 32), sixteenths(*group, 32, 48, seed=1)
+    monkeypatch.setattr("pypoplar.poplin.matmul.operand_blocks.FEWEST_USERS", 2)
+    pieces = []
+    for most in (1 << 60, 1):
+        monkeypatch.setattr("pypoplar.poplin.matmul.operand_blocks.MOST_PIECES", most)
+        graph, device = new_graph(32)
+        prog, multiply = Sequence(), poplin.matMulGrouped if group else poplin.matMul
+        left, right = variable(graph, HALF, a.shape, "a"), variable(graph, HALF, b.shape, "b")
+        product = multiply(graph, left, right, prog, FLOAT, "product")
+        pieces.append(int(graph.freeze().edges.first_run[-1]))
+        read, engine = run(graph, device, prog, {"a": a.astype(np.float16), "b": b.astype(np.float16)}, {"product": product}, mode)
+        assert (read["product"] == exact(a, b)).all()
+    assert any(step.name.endswith(("left", "right")) for step in engine.getReport().execution.steps)
+    assert pieces[1] < pieces[0] / 2

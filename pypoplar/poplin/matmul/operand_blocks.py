@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from attrs import frozen
 
@@ -21,6 +23,8 @@ from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
 COPY_SLOTS = 35  # of a vertex that copies on its tile, beside the bytes
+MOST_PIECES = 100_000  # that tiles read of an operand which FEWEST_USERS or more have a block of each: more are copied into blocks
+FEWEST_USERS = 4
 
 
 def new_operand(graph: Graph, type: ElementType, cuts: BlockCuts, right: bool, debug: str) -> BlockMatrix:
@@ -42,6 +46,7 @@ def new_operand(graph: Graph, type: ElementType, cuts: BlockCuts, right: bool, d
 def given_operand(graph: Graph, plan: BlockPlan, given: Tensor, right: bool, prog: Sequence, debug: str | None) -> BlockMatrix:
     """An operand as blocks: those in which it was made, slices, or where it lies in so many pieces that this is cheaper a copy.
 
+    Copied is also one of very many pieces in all: each is an instruction of the exchange on two tiles, which cycles do not tell.
     A copy is transposed on the tiles that keep it where the operand's columns lie together, and that is cheaper.
     """
     cuts, params = plan.cuts, plan.params
@@ -52,7 +57,7 @@ def given_operand(graph: Graph, plan: BlockPlan, given: Tensor, right: bool, pro
     sliced = BlockMatrix(bounds, given.reshape(params.b_shape if right else params.a_shape))
     costs = _OperandCosts.of(graph, plan, sliced, right)
     name = below(debug, "right" if right else "left")
-    if costs.saved <= min(costs.copied, costs.transposed):
+    if costs.saved <= min(costs.copied, costs.transposed) and not costs.many:
         return sliced
     if costs.transposed < costs.copied:
         return costs.transpose.add(graph, prog, name)
@@ -71,6 +76,7 @@ class _OperandCosts:
     saved: int  # by all tiles that use elements, each time
     copied: int
     transposed: int
+    many: bool  # whether it is copied whatever it takes
     transpose: OperandTranspose
 
     @staticmethod
@@ -89,12 +95,14 @@ class _OperandCosts:
         moved = 0 if users == 1 else ceiling(size * matrix.elementType().size, target.getExchangeBytesPerCycle())
         saved = len(cuts.steps) * (MESSAGE * pieces - moved)
         copying = superstep_cycles(target) + target.getNumWorkerContexts() * COPY_SLOTS
+        blocks = prod(len(places) - 1 for places in operand.bounds)
+        many = users >= FEWEST_USERS and blocks * users * pieces >= MOST_PIECES
         if saved <= copying:
-            return _OperandCosts(saved, copying, copying, transpose)
+            return _OperandCosts(saved, copying, copying, many, transpose)
         own = ceiling(matrix.numElements(), len(np.unique(keepers)))
         copied = copying + MESSAGE * ceiling(own * pieces, size)
         transposed = copying + transpose.cycles(target, _pieces(graph, transpose.first_stretch()))
-        return _OperandCosts(saved, copied, transposed, transpose)
+        return _OperandCosts(saved, copied, transposed, many, transpose)
 
 
 def _pieces(graph: Graph, elements: Tensor) -> int:
