@@ -48,9 +48,9 @@ class ChannelIntervals:
 
 @frozen(eq=False)
 class ChannelPieces:
-    """What vertices take: piece k has ``intervals[interval[k] : interval[k + 1]]``, and its channels are told by its `facts`.
+    """What vertices take: piece k has ``intervals[interval[k] : interval[k + 1]]``, and their channels one after another.
 
-    These are columns of `ChannelIntervals`, of which `begin` and `end` mean nothing.
+    Its `facts` are columns of `ChannelIntervals`, of which `begin`, `end`, `base` and `first` mean nothing.
     """
 
     intervals: ChannelIntervals
@@ -72,11 +72,11 @@ class ChannelPieces:
 
     def of_vector(self, vector: Tensor, pieces: Int64s) -> Tensor:
         """What pieces of one period need of a vector with an element for each channel: a row for each."""
-        facts = self.facts.chosen(pieces)
-        last = facts.first + facts.period
-        begin = np.stack((facts.base + facts.first, facts.base), 1)
-        end = np.stack((facts.base + np.minimum(last, self.channels), facts.base + np.maximum(last - self.channels, 0)), 1)
-        return concat_slices(vector, begin.ravel(), end.ravel()).reshape([len(pieces), int(facts.period[0])])
+        own = self.intervals.chosen(ragged(self.interval[pieces], np.diff(self.interval)[pieces]))
+        last = own.first + own.period
+        begin = np.stack((own.base + own.first, own.base), 1)
+        end = np.stack((own.base + np.minimum(last, self.channels), own.base + np.maximum(last - self.channels, 0)), 1)
+        return concat_slices(vector, begin.ravel(), end.ravel()).reshape([len(pieces), int(self.facts.period[pieces[0]])])
 
 
 def channel_intervals(graph: Graph, layout: ChannelLayout, flat: Tensor) -> tuple[ChannelIntervals, int]:
@@ -113,10 +113,11 @@ def _cut(begin: Int64s, end: Int64s, number: Int64s, length: int) -> tuple[Int64
 
 
 def joined_pieces(intervals: ChannelIntervals, flat: Tensor, channels: int) -> ChannelPieces:
-    """Pieces of intervals of one channel each that follow each other in memory, of one channel after the other; others alone.
+    """Pieces of intervals of one channel each that follow each other in memory; others alone.
 
     A tile with some columns of several rows of a matrix has one piece then, not one for each row: where rows are channels, their
-    columns are neighbours in memory. All intervals of a piece but the first and the last have one length, and these no larger one.
+    columns are neighbours in memory, in whatever order the rows lie there. All intervals of a piece but the first and the last have
+    one length, and these no larger one.
     """
     memory, whole = _places(intervals, flat)
     order = np.lexsort((memory, intervals.tile))
@@ -124,7 +125,6 @@ def joined_pieces(intervals: ChannelIntervals, flat: Tensor, channels: int) -> C
     length, one = intervals.length, whole & (intervals.period == 1)
     follows = np.zeros(len(order), bool)
     follows[1:] = one[1:] & one[:-1] & ~opens(intervals.tile)[1:] & (memory[1:] == memory[:-1] + length[:-1])
-    follows[1:] &= intervals.first[1:] == intervals.first[:-1] + 1
     head = np.flatnonzero(~follows)
     count = np.diff(np.append(head, len(order)))
     longest = np.maximum.reduceat(length, head)
