@@ -14,8 +14,8 @@ from pypoplar.popops.expr import Abs, Exp, Log, Log1p, Max, Select, Sigmoid, Sig
 from pypoplar.poptorch.lowering.entry_context import EntryContext, Operand
 from pypoplar.poptorch.lowering.losses import Reduction
 from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.reductions import mean_of
 from pypoplar.poptorch.lowering.shared_expressions import computed, wide
-from pypoplar.types import FLOAT
 
 aten = torch.ops.aten
 Formula = Callable[..., Any]
@@ -27,13 +27,10 @@ def _reduced(ctx: EntryContext, formula: Formula, operands: list[Operand], reduc
     if reduction == Reduction.NONE:
         return computed(ctx, tree, *tensors)
     losses = popops.map(ctx.graph, expression(tree), tensors, ctx.program, ctx.name)
-    params = popops.ReduceParams(popops.Operation.ADD)
-    if reduction == Reduction.MEAN:
-        count = losses.numElements()
-        scale = ctx.graph.addConstant(FLOAT, [], 1 / count if count else float("nan"), ctx.name)
-        ctx.graph.setTileMapping(scale, 0)
-        params = popops.ReduceParams(popops.Operation.ADD, False, scale)
     axes = list(range(losses.rank()))
+    if reduction == Reduction.MEAN:
+        return mean_of(ctx, losses, axes, ctx.type).reshape([])
+    params = popops.ReduceParams(popops.Operation.ADD)
     return popops.reduce(ctx.graph, losses, ctx.type, axes, params, ctx.program, ctx.name).reshape([])
 
 
