@@ -185,6 +185,36 @@ def test_both_engines_agree_about_blocks_and_vertices_take_what_follows_in_memor
     assert np.bincount(tile).tolist() == [1, 2, 2, 2, 1]
 
 
+def joined(graph, type, shape, name, layouts=("pairs", "channels last", "channels last", "batch last")):
+    """A concatenation of activations that lie in different ways, each with as many channels; pairs are two channels of a place."""
+    batch, channels, *field = shape
+    part, parts = [batch, channels // len(layouts), *field], []
+    for number, layout in enumerate(layouts):
+        if layout == "pairs":
+            pairs = graph.addVariable(type, [batch, part[1] // 2, *field, 2], f"{name}{number}")
+            poputil.mapTensorLinearly(graph, pairs)
+            parts.append(pairs.dimRoll(len(field) + 2, 2).reshape(part))
+            graph.createHostWrite(f"{name}{number}", parts[-1])
+        else:
+            parts.append(activations(graph, type, part, f"{name}{number}", layout))
+    return concat(parts, 1)
+
+
+def test_what_a_concatenation_joins_is_normalised_each_part_in_its_own_order(mode):
+    shape, values = [4, 32, 16], drawn([4, 32, 16], FLOAT)
+    graph, device = new_graph(20)
+    acts, grads = (joined(graph, FLOAT, shape, name) for name in ("acts", "grads"))
+    given = {name: values[name] for name in ("gamma", "beta")}
+    given |= {f"{name}{k}": part for name in ("acts", "grads") for k, part in enumerate(np.split(values[name], 4, 1))}
+    read, _ = run(graph, device, (prog := Sequence()), given, layer(graph, acts, grads, prog), mode)
+    for name, wanted in expected(values).items():
+        close(read[name], wanted, FLOAT, 10)
+    frozen = graph.freeze()
+    for name in ("normWhiten", "normalise", "normGradients", "normStatisticsGradients"):
+        tile = frozen.vertices.tile[frozen.vertices.compute_set == frozen.compute_sets.index(name)]
+        assert np.bincount(tile).tolist() == [6] * 16, name  # pairs one, what has channels or the batch innermost the others
+
+
 def test_gradients_are_those_of_differences():
     shape, values = [4, 3, 6], drawn([4, 3, 6], FLOAT, 3)
     graph, device = new_graph(4)

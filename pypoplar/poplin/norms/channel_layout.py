@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import stepped
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.placement.kept_layouts import channels_together
 
 BATCH, GROUP, PLACE, FIELD = range(4)  # dimensions of activations whose channels are in groups of neighbours
+MOST_STRETCHES = 16  # of channels that lie alike, beyond which activations are read in one order
 
 
 @frozen
@@ -35,6 +39,13 @@ class ChannelLayout:
             return ChannelLayout(whole, _order(acts, whole))
         return ChannelLayout(grouped, order)
 
+    @staticmethod
+    def choices(graph: Graph, acts: Tensor) -> list[ChannelLayout]:
+        """The layout by `of`, and the one without groups, in which neighbouring channels of several variables are one piece."""
+        batch, channels, *field = acts.shape()
+        whole = (batch, channels, 1, prod(field))
+        return list(dict.fromkeys((ChannelLayout.of(graph, acts), ChannelLayout(whole, _order(acts, whole)))))
+
     def ordered(self, tensor: Tensor) -> Tensor:
         """A tensor of the activations' shape with the dimensions in the order of memory."""
         return tensor.reshape(self.sizes).dimShuffle(self.order)
@@ -52,6 +63,25 @@ class ChannelLayout:
     def behind(self, dimension: int) -> int:
         """Elements from one step of a dimension to the next, in the order of memory."""
         return prod(self.sizes[inner] for inner in self.order[self.order.index(dimension) + 1 :])
+
+
+def channel_stretches(acts: Tensor) -> list[tuple[int, int]]:
+    """Neighbouring channels of activations that lie alike: with equal steps from sample to sample, and from place to place.
+
+    A concatenation has several stretches. Where they are very many, the channels are one.
+    """
+    rows = acts.reshape([acts.dim(0), acts.dim(1), prod(acts.shape()[2:])])
+    corner = _elements(rows[0, :, 0])
+    sample, place = (_elements(row) - corner for row in (rows[min(1, rows.dim(0) - 1), :, 0], rows[0, :, min(1, rows.dim(2) - 1)]))
+    cuts = np.flatnonzero((sample[1:] != sample[:-1]) | (place[1:] != place[:-1])) + 1
+    cuts = cuts if len(cuts) < MOST_STRETCHES else cuts[:0]
+    return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(corner)], strict=True))
+
+
+def _elements(vector: Tensor) -> Int64s:
+    """Where in memory the elements of a vector lie."""
+    runs = vector.runs()
+    return stepped(runs.start, runs.count, runs.step)
 
 
 def _order(acts: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:

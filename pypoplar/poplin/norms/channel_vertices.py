@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.norms.channel_layout import ChannelLayout
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.poplin.norms.channel_layout import ChannelLayout, channel_stretches
 from pypoplar.poplin.norms.channel_pieces import (
     ChannelIntervals,
     ChannelPieces,
@@ -23,6 +25,17 @@ from pypoplar.program import Execute, Sequence
 from pypoplar.types import ElementType
 
 MOST_CUTS = 8  # vertices that an interval becomes, at most
+
+
+@frozen(eq=False)
+class ChannelPart:
+    """Some channels of activations, the order in which they are read, what vertices take of them, and each tile's worker cycles."""
+
+    begin: int
+    end: int
+    layout: ChannelLayout
+    pieces: ChannelPieces
+    slots: Int64s
 
 
 @frozen(eq=False)
@@ -43,11 +56,17 @@ class ChannelOperation:
         return out
 
     def _add(self, prog: Sequence, out: Tensor, whole: Mapping[str, Tensor], vectors: Mapping[str, Tensor]) -> None:
-        layout = ChannelLayout.of(self.graph, out)
-        views = {name: layout.ordered(tensor).flatten() for name, tensor in {"out": out, **whole}.items()}
-        pieces = self._pieces(layout, views["out"])
-        flat = {name: vector.flatten() for name, vector in vectors.items()}
-        cs, vertex = self.graph.addComputeSet(self.debug), templateVertex(f"poplin::{self.codelet}", *self.types)
+        cs = self.graph.addComputeSet(self.debug)
+        for part in self._parts(out):
+            own = {name: tensor.slice(part.begin, part.end, 1) for name, tensor in {"out": out, **whole}.items()}
+            self._add_vertices(
+                cs, part, own, {name: vector.flatten().slice(part.begin, part.end) for name, vector in vectors.items()}
+            )
+        prog.add(Execute(cs))
+
+    def _add_vertices(self, cs: ComputeSet, part: ChannelPart, whole: Mapping[str, Tensor], flat: Mapping[str, Tensor]) -> None:
+        pieces, vertex = part.pieces, templateVertex(f"poplin::{self.codelet}", *self.types)
+        views = {name: part.layout.ordered(tensor).flatten() for name, tensor in whole.items()}
         sizes = np.stack((pieces.length, pieces.facts.period), 1)
         for size in np.unique(sizes, axis=0):
             own = np.flatnonzero((sizes == size).all(1))
@@ -56,7 +75,26 @@ class ChannelOperation:
             facts = pieces.facts.chosen(own)
             fields |= {"offset": facts.offset, "inner": facts.inner}
             self.graph.add_vertices(cs, vertex, fields, facts.tile)
-        prog.add(Execute(cs))
+
+    def _parts(self, out: Tensor) -> list[ChannelPart]:
+        """All channels in the order of the first ones; or stretches, each in its own, if the busiest tile is done earlier."""
+        whole = self._part(out, 0, out.dim(1), ChannelLayout.of(self.graph, out))
+        stretches = channel_stretches(out)
+        if len(stretches) == 1:
+            return [whole]
+        parts = [self._best_part(out, begin, end) for begin, end in stretches]
+        return parts if np.sum([part.slots for part in parts], 0).max() < whole.slots.max() else [whole]
+
+    def _best_part(self, out: Tensor, begin: int, end: int) -> ChannelPart:
+        layouts = ChannelLayout.choices(self.graph, out.slice(begin, end, 1))
+        return min((self._part(out, begin, end, layout) for layout in layouts), key=lambda part: part.slots.max())
+
+    def _part(self, out: Tensor, begin: int, end: int, layout: ChannelLayout) -> ChannelPart:
+        pieces = self._pieces(layout, layout.ordered(out.slice(begin, end, 1)).flatten())
+        kinds, kind = np.unique(np.stack((pieces.length, pieces.facts.period, pieces.facts.inner), 1), axis=0, return_inverse=True)
+        slots = np.array([self._slots(*sizes) for sizes in kinds.tolist()], np.int64)
+        by_tile = np.bincount(pieces.facts.tile, slots[kind.ravel()], self.graph.getTarget().getNumTiles())
+        return ChannelPart(begin, end, layout, pieces, by_tile.astype(np.int64))
 
     def _pieces(self, layout: ChannelLayout, flat: Tensor) -> ChannelPieces:
         intervals, channels = channel_intervals(self.graph, layout, flat)
@@ -69,9 +107,9 @@ class ChannelOperation:
         sizes = np.stack((intervals.length, (intervals.first + intervals.length - 1) // channels + 1), 1)
         cuts = np.zeros(len(sizes), bool)
         for length, parts in np.unique(sizes[(sizes[:, 0] > channels) & (sizes[:, 1] <= MOST_CUTS)], axis=0).tolist():
-            if parts * self._slots(channels, channels) < self._slots(length, channels):
+            if parts * self._slots(channels, channels, 1) < self._slots(length, channels, 1):
                 cuts |= (sizes == (length, parts)).all(1)
         return cut_at_first_channels(intervals, cuts, channels)
 
-    def _slots(self, elements: int, period: int) -> int:
-        return channel_slots(self.graph.getTarget(), self.types[0], CHANNEL_WORK[self.codelet], elements, period, 1)
+    def _slots(self, elements: int, period: int, inner: int) -> int:
+        return channel_slots(self.graph.getTarget(), self.types[0], CHANNEL_WORK[self.codelet], elements, period, inner)
