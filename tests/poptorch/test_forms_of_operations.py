@@ -142,6 +142,8 @@ def test_bags_begin_at_offsets():
         weights,
     )
     check(lambda table: F.embedding_bag(entries, table, torch.tensor([0, 4, 6]), include_last_offset=True), random(5, 3))
+    small = entries.to(torch.int16)  # indices have the wider type of both
+    check(lambda table, small: F.embedding_bag(small, table, torch.tensor([0, 4])), random(5, 3), arguments=(small,))
 
 
 def test_filled_tensors_and_cross_products_are_pytorchs():

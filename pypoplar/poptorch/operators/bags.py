@@ -20,6 +20,8 @@ def _bag(  # noqa: PLR0913 (PyTorch's arguments)
     """Rows of indices, or bags that begin at offsets: each entry then knows its bag."""
     if padding_idx is not None or max_norm is not None or sparse or scale_grad_by_freq:
         raise MissingFeature("EmbeddingBag: padding_idx, max_norm, sparse and scale_grad_by_freq are missing")
+    if offsets is not None:
+        input = input.to(torch.promote_types(input.dtype, offsets.dtype))
     entries = functional.embedding(input, weight)
     if per_sample_weights is not None:
         entries = entries * per_sample_weights.unsqueeze(-1)
