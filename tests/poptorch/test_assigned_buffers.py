@@ -222,6 +222,40 @@ def test_buffers_get_their_new_values_at_once():
             assert torch.equal(one, host.state_dict()[name]), name
 
 
+class Converting(torch.nn.Module):
+    """Buffers that get values of another type, and of a shape that is broadcast."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(2, 3))
+        for name, type in (("floats", torch.float32), ("halves", torch.float16), ("integers", torch.int64), ("row", torch.float32)):
+            self.register_buffer(name, torch.ones(2, 3, dtype=type))
+
+    def forward(self, x):
+        self.integers.copy_(x)
+        self.halves.copy_(x[:, :1])
+        self.floats.copy_(x > 2)
+        self.row.copy_(x[0])
+        y = self.weight * self.integers + self.halves + self.floats * self.row
+        return y, poptorch.identity_loss(y, "sum")
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_what_is_copied_into_a_buffer_gets_its_type_and_shape(training):
+    model, x = Converting(), torch.tensor([[1.7, 2.3, -1.2], [4.9, 0.4, 2.0]])
+    host = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    ipu = poptorch.trainingModel(model, optimizer=optimizer) if training else poptorch.inferenceModel(model)
+    y, _ = ipu(x)
+    wanted, loss = host(x)
+    torch.testing.assert_close(y, wanted.detach())
+    for name, one in model.named_buffers():
+        assert torch.equal(one, host.get_buffer(name)), name
+    if training:
+        loss.backward()
+        torch.testing.assert_close(model.weight.detach(), (host.weight - 0.5 * host.weight.grad).detach())
+
+
 class Flipping(Rotating):
     def forward(self, x):
         self.a.copy_(self.a.T)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch import fx
-from torch.export import ExportedProgram, exported_program
+from torch.export import ExportedProgram, ExportGraphSignature, exported_program
 
 from pypoplar.poptorch.capture.written_operands import memory_of
 
@@ -34,12 +34,30 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
     def split(table: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         return dict(kept), table
 
-    before = exported_program._split_decomp_table_to_cia_and_python_decomp
+    before = exported_program._split_decomp_table_to_cia_and_python_decomp, exported_program._remove_unnecessary_copy_op_pass
     exported_program._split_decomp_table_to_cia_and_python_decomp = split
+    exported_program._remove_unnecessary_copy_op_pass = _equal_copies_left_out
     try:
         return exported.run_decompositions({})
     finally:
-        exported_program._split_decomp_table_to_cia_and_python_decomp = before
+        exported_program._split_decomp_table_to_cia_and_python_decomp, exported_program._remove_unnecessary_copy_op_pass = before
+
+
+def _equal_copies_left_out(module: fx.GraphModule, signature: ExportGraphSignature) -> tuple[fx.GraphModule, ExportGraphSignature]:
+    """What is copied into a whole buffer is its new value, if it has its type and shape; PyTorch's pass does not ask whether."""
+    changed = {*signature.buffers_to_mutate, *signature.parameters_to_mutate}
+    with module._set_replace_hook(signature.get_replace_hook()):
+        for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten.copy.default):
+            value = node.args[1]
+            if node.name in changed and isinstance(value, fx.Node) and _form(value) == _form(node):
+                node.replace_all_uses_with(value)
+                module.graph.erase_node(node)
+    module.recompile()
+    return module, signature
+
+
+def _form(node: fx.Node) -> tuple[torch.dtype, torch.Size]:
+    return node.meta["val"].dtype, node.meta["val"].shape
 
 
 def _leave_out_unused(exported: ExportedProgram) -> None:
