@@ -55,7 +55,15 @@ def checkpointed(network, h):
     return checkpoint(lambda z: torch.tanh(z) * 2, h, use_reentrant=True)
 
 
-@pytest.mark.parametrize("between", [without, inference_mode, straight_through, checkpointed])
+def made_and_changed_without(network, h):
+    rows = h.flatten()
+    with torch.no_grad():
+        largest = rows.abs().max()
+        largest.clamp_(min=2).mul_(3)
+    return h / largest
+
+
+@pytest.mark.parametrize("between", [without, inference_mode, straight_through, checkpointed, made_and_changed_without])
 def test_what_has_no_gradient_in_pytorch_has_none_here(between):
     model = Network(between)
     other = copy.deepcopy(model)
@@ -119,3 +127,22 @@ def test_hooks_of_layers_and_parameters_are_told_at_once():
     model.outer.weight.register_hook(lambda gradient: gradient * 2)
     with pytest.raises(CaptureError, match=r"(?s)inner has a backward hook.*the parameter outer.weight has a hook"):
         poptorch.trainingModel(model)(torch.randn(3, 5))
+
+
+@pytest.mark.parametrize("normalised", [nn.utils.spectral_norm, nn.utils.parametrizations.spectral_norm])
+def test_spectral_norms_train_with_the_vectors_that_they_change_without_gradients(normalised):
+    torch.manual_seed(0)
+    model = Network(lambda _, h: h)
+    model.inner = normalised(model.inner)
+    host, x = copy.deepcopy(model), torch.randn(3, 5)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    optimizer = torch.optim.SGD(host.parameters(), lr=0.1)
+    for _ in range(2):
+        y, _ = training(x)
+        wanted, loss = host(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.testing.assert_close(y, wanted.detach())
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, host.state_dict()[name])

@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 
 from pypoplar.poptorch.capture.origins import origin_of
 from pypoplar.poptorch.capture.problems import Problem, at_node
-from pypoplar.poptorch.capture.written_operands import written_operands
+from pypoplar.poptorch.capture.written_operands import Owners, written_operands
 
 MARK = "poptorch_without_gradients"  # of nodes, in meta["custom"]
 
@@ -61,21 +61,19 @@ def mark_gradient_modes(module: fx.GraphModule, enabled: bool = True) -> None:
 
 def changes_without_gradients(exported: ExportedProgram) -> list[Problem]:
     """Changes in place, where gradients are off, of tensors that come from elsewhere: a graph cannot tell their gradients."""
-    problems = []
+    owners, problems = Owners(exported.graph), []
     for node in exported.graph.nodes:
         if not without_gradients(node):
             continue
-        if any(_from_elsewhere(operand) for operand in written_operands(node)):
+        if any(_from_elsewhere(owners.of(operand)) for operand in written_operands(node)):
             what = "a tensor is changed in place where gradients are off; make a new one, or change it where gradients are on"
             problems.append(at_node(what, origin_of(node)))
     return problems
 
 
-def _from_elsewhere(changed: Any) -> bool:
-    """Whether an operation where gradients are on made a tensor that is changed where they are off."""
-    while isinstance(changed, fx.Node) and changed.op == "call_function" and without_gradients(changed) and changed.args:
-        changed = changed.args[0]
-    return isinstance(changed, fx.Node) and changed.op == "call_function"
+def _from_elsewhere(owner: fx.Node | None) -> bool:
+    """Whether an operation where gradients are on made the memory that is changed where they are off."""
+    return owner is None or (owner.op == "call_function" and not without_gradients(owner))
 
 
 def _put_in_place(graph: fx.Graph, call: fx.Node, inner: fx.Graph, operands: list[Any]) -> None:
