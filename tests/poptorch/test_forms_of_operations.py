@@ -310,3 +310,16 @@ def test_next_numbers_of_other_types_and_gradients_of_them_are_refused_as_pytorc
         compiled(Plain(torch.nextafter), (random(3).bfloat16(), random(3).bfloat16()), training=False)
     with pytest.raises(CaptureError, match="the derivative for 'nextafter' is not implemented"):
         compiled(Differentiated(lambda a: torch.nextafter(a, a + 1), (random(3),)), (), training=True)
+
+
+@pytest.mark.parametrize(
+    "mapped",
+    [
+        lambda x, w: torch.vmap(lambda row: (row * w).softmax(0) * row.sum())(x),
+        lambda x, w: torch.vmap(torch.vmap(lambda one: one * 2 + 1))(x) * w,
+        lambda x, w: torch.vmap(torch.dot, in_dims=(0, None))(x, w),
+        lambda x, w: torch.vmap(lambda row: row.clone().mul_(w))(x),
+    ],
+)
+def test_a_function_of_parts_is_mapped_over_them(mapped):
+    check(mapped, random(2, 3), random(3, seed=1))

@@ -50,7 +50,9 @@ class Owners:
 
 
 def memory_of(tensor: torch.Tensor) -> int:
-    """What tells one tensor's memory from another's; views have that of what they show."""
+    """What tells one tensor's memory from another's; views have that of what they show, and parts of `torch.vmap` that of all."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor.untyped_storage()._cdata
 
 
