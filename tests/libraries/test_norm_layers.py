@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from library_programs import MODES, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, PoplarTypeError, popnn
+from pypoplar import FLOAT, HALF, INT, InvalidOption, PoplarTypeError, popnn, poputil
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -129,6 +129,54 @@ def test_all_norms_are_those_of_float64_in_both_engines(shape, type, tiles):
                     given = reads[0][read].astype(np.float64)
                     assert given.shape == wanted.shape
                     np.testing.assert_allclose(given, wanted, rtol=10 * RELATIVE[type], atol=10 * RELATIVE[type], err_msg=read)
+
+
+def blocks(graph, type, shape, name, together):
+    """Activations whose channels lie in blocks, as convolutions leave them: those of a block side by side for each place."""
+    batch, channels, field = shape
+    memory = graph.addVariable(type, [batch, channels // together, field, together], name)
+    poputil.mapTensorLinearly(graph, memory, 1, together)
+    tensor = memory.dimShuffle([0, 1, 3, 2]).reshape(shape)
+    graph.createHostWrite(name, tensor)
+    return tensor
+
+
+def group_norm(graph, tensors, prog, count, strided, stable):
+    """A group norm and its gradients."""
+    options = {"groupNormStridedChannelGrouping": strided}
+    acts, grads, gamma, beta = (tensors[name] for name in ("acts", "grads", "gamma", "beta"))
+    mean, deviation = popnn.gn.groupNormStatistics(graph, acts, EPS, prog, count, False, stable, FLOAT, "s", options)
+    result, whitened = popnn.gn.groupNormalise(graph, acts, gamma, beta, mean, deviation, prog, "n", options)
+    of_acts = popnn.gn.groupNormGradients(graph, whitened, grads, deviation, gamma, prog, FLOAT, "g", options)
+    of_gamma, of_beta = popnn.gn.groupNormParamGradients(graph, whitened, grads, prog, FLOAT, "p", options)
+    results = {"mean": mean, "deviation": deviation, "whitened": whitened, "result": result}
+    return results | {"of_acts": of_acts, "of_gamma": of_gamma, "of_beta": of_beta}
+
+
+@pytest.mark.parametrize("strided", [False, True])
+@pytest.mark.parametrize(("type", "stable"), [(FLOAT, True), (HALF, False), (HALF, True)])
+@pytest.mark.parametrize(("shape", "together", "of_grads", "count"), [([2, 24, 20], 8, 8, 2), ([3, 12, 9], 12, 4, 3)])
+def test_groups_of_channels_that_lie_apart_have_the_norms_of_float64(shape, together, of_grads, count, type, stable, strided):
+    values = drawn(shape, type)
+    graph, device = new_graph(16)
+    prog = Sequence()
+    tensors = {"acts": blocks(graph, type, shape, "acts", together), "grads": blocks(graph, type, shape, "grads", of_grads)}
+    tensors |= {name: variable(graph, type, values[name].shape, name) for name in ("gamma", "beta")}
+    read, _ = run(graph, device, prog, values, group_norm(graph, tensors, prog, count, strided, stable))
+    for name, wanted in expected(values, grouping(shape, count, strided)).items():
+        np.testing.assert_allclose(read[name], wanted, rtol=10 * RELATIVE[type], atol=10 * RELATIVE[type], err_msg=name)
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_a_group_norm_of_channels_in_blocks_has_few_vertices_and_not_some_for_each_place(strided):
+    shape, tiles = [2, 24, 400], 64
+    graph, _ = new_graph(tiles)
+    tensors = {name: blocks(graph, HALF, shape, name, 8) for name in ("acts", "grads")}
+    tensors |= {name: variable(graph, HALF, shape[1:2], name) for name in ("gamma", "beta")}
+    group_norm(graph, tensors, Sequence(), 2, strided, False)
+    frozen = graph.freeze()
+    assert np.bincount(frozen.vertices.compute_set).max() <= 3 * tiles  # a place has three blocks, of which one is of both groups
+    assert len(frozen.edges.vertex) < 20 * 3 * tiles
 
 
 def test_batch_norm_takes_a_factor_and_a_summand_and_parameters_are_updated():

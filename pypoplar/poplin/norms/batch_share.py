@@ -14,6 +14,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.signatures import misfit
+from pypoplar.types import ElementType
 
 DistributedNormReduceCallback = Callable[..., Any]
 
@@ -47,8 +48,18 @@ class BatchShare:
         assert callable(reduce)
         return BatchShare(call, _of_channel(acts) * (whole // batch), whole // batch, reduce)
 
-    def together(self, graph: Graph, vectors: Sequence[Tensor], prog: program.Sequence, debug: str) -> list[Tensor]:
-        """The sums of vectors over the replicas that take part."""
+    def sum_type(self, type: ElementType) -> ElementType:
+        """The type of vectors that `together` takes, where what it gives is of `type`."""
+        return type
+
+    def spread(self, graph: Graph, acts: Tensor, vectors: Sequence[Tensor], prog: program.Sequence, debug: str) -> list[Tensor]:
+        """Vectors like those that `together` gives with an element for each channel of the activations."""
+        return list(vectors)
+
+    def together(
+        self, graph: Graph, vectors: Sequence[Tensor], type: ElementType, prog: program.Sequence, debug: str
+    ) -> list[Tensor]:
+        """The sums of vectors over the replicas that take part, of `type`."""
         if self.reduce is None:
             return list(vectors)
         sums = self.reduce(graph, list(vectors), prog, self.replicas, f"{debug}/allReduce", {})

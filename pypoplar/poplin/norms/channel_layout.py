@@ -51,6 +51,11 @@ class ChannelLayout:
         return tensor.reshape(self.sizes).dimShuffle(self.order)
 
     @property
+    def side_by_side(self) -> int:
+        """How many channels of one place of the field are neighbours in memory; 1 where others than channels are innermost."""
+        return self.sizes[self.order[-1]] if self.order[-1] in (GROUP, PLACE) else 1
+
+    @property
     def reduced(self) -> list[int]:
         """The dimensions of an ordered tensor that are no channels."""
         return [place for place, dimension in enumerate(self.order) if dimension in (BATCH, FIELD)]

@@ -136,18 +136,20 @@ def normStatisticsGradients(
     _check(call, graph, actsWhitened, gradsIn, prog, partialsType, debugContext)
     check_channel_vector(call, graph, "invStdDev", invStdDev, actsWhitened)
     debug = below(debugContext, "normStatisticsGradients")
-    return _statistics_gradients(graph, actsWhitened, gradsIn, invStdDev, prog, debug, BatchShare.whole(actsWhitened))
+    return statistics_gradients(graph, actsWhitened, gradsIn, invStdDev, prog, debug, BatchShare.whole(actsWhitened))
 
 
-def _statistics_gradients(
+def statistics_gradients(
     graph: Graph, actsWhitened: Tensor, gradsIn: Tensor, invStdDev: Tensor, prog: Sequence, debug: str, share: BatchShare
 ) -> Tensor:
+    """The gradient of the activations, whose statistics are those of what has a share in them; see `normStatisticsGradients`."""
     if actsWhitened.numElements() == 0:
         return graph.clone(actsWhitened, debug)
     grads = regroupIfBeneficial(graph, gradsIn, actsWhitened, prog, debug)
     variance, mean = _sums(graph, actsWhitened, grads, -1 / share.elements, FLOAT, prog, debug)
-    variance, mean = share.together(graph, [variance, mean], prog, debug)
-    vectors = {"varDelta": variance, "meanDelta": mean, "iStdDev": invStdDev}
+    sums = share.together(graph, [variance, mean], FLOAT, prog, debug)
+    variance, mean, deviation = share.spread(graph, actsWhitened, [*sums, invStdDev], prog, debug)
+    vectors = {"varDelta": variance, "meanDelta": mean, "iStdDev": deviation}
     operation = ChannelOperation(graph, "NormStatisticsGradient", (actsWhitened.elementType(),), debug)
     return operation.new_result(prog, {"acts": actsWhitened, "grads": grads}, vectors)
 
@@ -199,7 +201,7 @@ def distributedNormStatisticsGradients(  # noqa: PLR0913 (PopLibs' arguments)
     _check(call, replicatedGraph, actsWhitened, gradsIn, prog, partialsType, debugContext)
     check_channel_vector(call, replicatedGraph, "invStdDev", invStdDev, actsWhitened)
     share = BatchShare.of_replicas(call, actsWhitened, reduceCallback, normSize)
-    return _statistics_gradients(replicatedGraph, actsWhitened, gradsIn, invStdDev, prog, debug, share)
+    return statistics_gradients(replicatedGraph, actsWhitened, gradsIn, invStdDev, prog, debug, share)
 
 
 def _check(

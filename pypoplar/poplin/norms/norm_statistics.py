@@ -80,7 +80,7 @@ def normStatistics(
     call, debug = "poplin.normStatistics", below(debugContext, "normStatistics")
     _check(call, graph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext)
     share = BatchShare.whole(actsUngrouped)
-    return _statistics(graph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
+    return statistics_over(graph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
 
 
 @public
@@ -132,7 +132,7 @@ def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     call, debug = "poplin.distributedNormStatistics", below(debugContext, "distributedNormStatistics")
     _check(call, replicatedGraph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext)
     share = BatchShare.of_replicas(call, actsUngrouped, allReduceCallback, normSize)
-    return _statistics(replicatedGraph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
+    return statistics_over(replicatedGraph, actsUngrouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debug, share)
 
 
 def _check(  # noqa: PLR0913 (PopLibs' arguments)
@@ -154,7 +154,7 @@ def _check(  # noqa: PLR0913 (PopLibs' arguments)
     check_partials(call, type, acts)
 
 
-def _statistics(  # noqa: PLR0913 (PopLibs' arguments)
+def statistics_over(  # noqa: PLR0913 (PopLibs' arguments)
     graph: Graph,
     acts: Tensor,
     eps: float,
@@ -165,6 +165,7 @@ def _statistics(  # noqa: PLR0913 (PopLibs' arguments)
     debug: str,
     share: BatchShare,
 ) -> tuple[Tensor, Tensor]:
+    """Mean and inverse deviation of what has a share in them; see `normStatistics`."""
     mean, power = _moments(graph, acts, prog, stable, type, debug, share)
     count = share.elements
     scale = count / (count - 1) if unbiased and count > 1 else 1.0
@@ -175,9 +176,9 @@ def _moments(
     graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: ElementType, debug: str, share: BatchShare
 ) -> tuple[Tensor, Tensor]:
     """The mean, and the mean of the squares of the activations, or of what they have beside the mean."""
-    layout = ChannelLayout.of(graph, acts)
-    mean = channel_vector(graph, acts, type, below(debug, "mean"))
-    power = graph.clone(type, mean, below(debug, "power"))
+    layout, sum_type = ChannelLayout.of(graph, acts), share.sum_type(type)
+    mean = channel_vector(graph, acts, sum_type, below(debug, "mean"))
+    power = graph.clone(sum_type, mean, below(debug, "power"))
     scale = graph.addConstant(FLOAT, [], 1 / max(share.elements, 1), below(debug, "scale"))
     graph.setTileMapping(scale, 0)
     of_mean, of_power = (ReduceParams(operation, False, scale) for operation in (Operation.ADD, Operation.SQUARE_ADD))
@@ -188,14 +189,15 @@ def _moments(
         reduceMany(
             graph, [SingleReduceOp(view, layout.reduced, params, name) for view, params, name in names], outputs, prog, debug
         )
-        mean, power = share.together(graph, [mean, power], prog, debug)
+        mean, power = share.together(graph, [mean, power], type, prog, debug)
         return mean, power
     reduceWithOutput(graph, layout.ordered(acts), outputs[0], layout.reduced, of_mean, prog, below(debug, "mean"))
-    (mean,) = share.together(graph, [mean], prog, debug)
+    (mean,) = share.together(graph, [mean], type, prog, debug)
+    (spread,) = share.spread(graph, acts, [mean], prog, debug)
     remove = ChannelOperation(graph, "NormRemoveMean", (acts.elementType(), type), below(debug, "removeMean"))
-    centred = remove.new_result(prog, {"acts": acts}, {"mean": mean})
+    centred = remove.new_result(prog, {"acts": acts}, {"mean": spread})
     reduceWithOutput(graph, layout.ordered(centred), outputs[1], layout.reduced, of_power, prog, below(debug, "power"))
-    (power,) = share.together(graph, [power], prog, debug)
+    (power,) = share.together(graph, [power], type, prog, debug)
     return mean, power
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.norms.channel_layout import ChannelLayout
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
 
 Options = Mapping[str, object] | None
 
 STRIDED = "groupNormStridedChannelGrouping"
+FEWEST_PLACES = 8  # of a field from which on vectors of all samples' channels are small beside activations
 GROUP_NORM_OPTIONS: dict[str, Kind] = {STRIDED: bool}
 
 
@@ -27,6 +30,36 @@ class ChannelGroups:
 
     count: int
     strided: bool
+
+    def lie_apart(self, graph: Graph, acts: Tensor) -> bool:
+        """Whether the channels of a group lie in pieces between those of others for each place of the field.
+
+        What is done with these group by group takes a vertex for each place; channel by channel it takes one of all on a tile.
+        """
+        channels = acts.dim(1)
+        if self.count in (1, channels) or acts.numElements() < FEWEST_PLACES * acts.dim(0) * channels:
+            return False
+        together = ChannelLayout.of(graph, acts).side_by_side
+        return together > 1 and (self.strided or (channels // self.count) % together != 0)
+
+    @staticmethod
+    def of_samples(acts: Tensor) -> Tensor:
+        """Activations [N, C, ...] as [1, N * C, ...]: a channel for each one of each sample."""
+        return acts.reshapePartial(0, 2, [1, acts.dim(0) * acts.dim(1)])
+
+    def by_group(self, vector: Tensor, batch: int) -> Tensor:
+        """A vector [N * C] as [N * groups, C / groups]."""
+        size = vector.numElements() // (batch * self.count)
+        if self.strided:
+            return vector.reshape([batch, size, self.count]).dimRoll(1, 2).reshape([batch * self.count, size])
+        return vector.reshape([batch * self.count, size])
+
+    def by_channel(self, vector: Tensor, batch: int, channels: int) -> Tensor:
+        """A vector [N * groups] as [N * C]: what a group has, for each of its channels."""
+        size = channels // self.count
+        if self.strided:
+            return vector.reshape([batch, 1, self.count]).broadcast(size, 1).flatten()
+        return vector.reshape([batch * self.count, 1]).broadcast(size, 1).flatten()
 
     @staticmethod
     def of(call: str, acts: Tensor, count: int, strided: bool) -> ChannelGroups:

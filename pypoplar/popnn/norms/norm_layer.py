@@ -20,14 +20,17 @@ from pypoplar.poplin.norms.norm_gradients import (
     normGradients,
     normParamGradients,
     normStatisticsGradients,
+    statistics_gradients,
 )
-from pypoplar.poplin.norms.norm_statistics import distributedNormStatistics, normStatistics
+from pypoplar.poplin.norms.norm_statistics import distributedNormStatistics, normStatistics, statistics_over
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.popnn.norms.channel_groups import ChannelGroups, Options, strided_grouping
+from pypoplar.popnn.norms.group_share import GroupShare
 from pypoplar.popops.elements.scaled_add import scaledAddTo
 from pypoplar.poputil.arguments import check_call, check_flag, check_float, check_operands, check_own, check_writeable
 from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType, check_type
 
@@ -73,11 +76,16 @@ class NormLayer:
         check_flag(self.call, "unbiasedVarEstimate", unbiasedVarEstimate)
         check_flag(self.call, "stableAlgo", stableAlgo)
         type = self._partials(partialsType, acts)
-        grouped = acts if self.strided is None else ChannelGroups.of(self.call, acts, count, self.strided).grouped(acts)
         graph, prog, debug = self.graph, self.prog, self.debug
         if over is not None:
             return distributedNormStatistics(graph, acts, eps, prog, unbiasedVarEstimate, *over, stableAlgo, type, debug)
-        return normStatistics(graph, grouped, eps, prog, unbiasedVarEstimate, stableAlgo, type, debug)
+        if self.strided is None:
+            return normStatistics(graph, acts, eps, prog, unbiasedVarEstimate, stableAlgo, type, debug)
+        groups = ChannelGroups.of(self.call, acts, count, self.strided)
+        if not groups.lie_apart(graph, acts):
+            return normStatistics(graph, groups.grouped(acts), eps, prog, unbiasedVarEstimate, stableAlgo, type, debug)
+        share, debug = GroupShare.of_groups(acts, groups), below(debug, "normStatistics")
+        return statistics_over(graph, groups.of_samples(acts), eps, prog, unbiasedVarEstimate, stableAlgo, type, debug, share)
 
     def whiten(self, acts: Tensor, mean: Tensor, invStdDev: Tensor, deviation: str = "invStdDev") -> Tensor:
         """`deviation` is what the call calls `invStdDev`."""
@@ -85,6 +93,10 @@ class NormLayer:
         groups = self._groups(acts, **{"mean": mean, deviation: invStdDev})
         if groups is None:
             return normWhiten(self.graph, acts, mean, invStdDev, self.prog, self.debug)
+        if groups.lie_apart(self.graph, acts):
+            share, channels = GroupShare.of_groups(acts, groups), groups.of_samples(acts)
+            means, deviations = share.spread(self.graph, channels, [mean, invStdDev], self.prog, below(self.debug, "normWhiten"))
+            return normWhiten(self.graph, channels, means, deviations, self.prog, self.debug).reshape(acts.shape())
         whitened = normWhiten(self.graph, groups.grouped(acts), mean, invStdDev, self.prog, self.debug)
         return groups.ungrouped(whitened, acts.dim(0))
 
@@ -148,6 +160,10 @@ class NormLayer:
             return distributedNormStatisticsGradients(graph, actsWhitened, scaled, invStdDev, prog, *over, type, debug)
         if groups is None:
             return normStatisticsGradients(graph, actsWhitened, scaled, invStdDev, prog, type, debug)
+        if groups.lie_apart(graph, actsWhitened):
+            share, debug = GroupShare.of_groups(actsWhitened, groups), below(debug, "normStatisticsGradients")
+            channels, slopes = groups.of_samples(actsWhitened), groups.of_samples(scaled)
+            return statistics_gradients(graph, channels, slopes, invStdDev, prog, debug, share).reshape(gradsIn.shape())
         whitened, slopes = groups.grouped(actsWhitened), groups.grouped(scaled)
         result = normStatisticsGradients(graph, whitened, slopes, invStdDev, prog, type, debug)
         return groups.ungrouped(result, gradsIn.dim(0))
