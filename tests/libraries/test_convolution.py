@@ -261,6 +261,36 @@ def test_operands_are_transposed_in_blocks_where_that_takes_fewer_cycles(monkeyp
     assert cycles < more
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_the_fields_of_samples_are_taken_one_behind_the_other_where_the_gradient_of_weights_is_a_product(padding):
+    """Channels lie in blocks, within which the places of a sample are neighbours: a tile takes what follows in memory."""
+    params = ConvParams(HALF, 3, [12, 12], [1, 1], 32, 32, 1)
+    params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [padding, padding]  # cuts elements of the kernel off
+    input, _, deltas = operands(params, largest=1)
+    graph, device = new_graph(64)
+    memory = {name: variable(graph, HALF, [3, 2, *value.shape[2:], 16], name) for name, value in {"x": input, "y": deltas}.items()}
+    x, y = (memory[name].dimRoll(4, 2).reshape(value.shape) for name, value in {"x": input, "y": deltas}.items())
+    prog = Sequence()
+    result = poplin.calculateWeightDeltas(graph, y, x, params, prog, "update")
+    values = {
+        name: value.reshape(3, 2, 16, *value.shape[2:]).transpose(0, 1, 3, 4, 2)
+        for name, value in {"x": input, "y": deltas}.items()
+    }
+    read, _ = run(graph, device, prog, values, {"update": result})
+    there = np.pad(input.astype(float), [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    np.testing.assert_array_equal(read["update"][0, :, :, 0, 0], np.einsum("niyx,noyx->oi", there, deltas.astype(float)))
+    (weights,) = {
+        (number, place)
+        for number, codelet in enumerate(graph.freeze().codelets)
+        for place, field in enumerate(codelet.fields)
+        if "Conv" in codelet.name and field.name == "weights"
+    }
+    frozen = graph.freeze()
+    edges = frozen.edges
+    own = (frozen.vertices.codelet[edges.vertex] == weights[0]) & (edges.field == weights[1])
+    assert np.diff(edges.first_run)[own].mean() < 3 + 12 * padding  # of two samples at most, the rows of which are cut
+
+
 @pytest.mark.parametrize(
     ("type", "batch", "field", "channels", "less"), [(FLOAT, 2, 4, 64, 0.75), (HALF, 4, 8, 32, 0.5), (FLOAT, 1, 8, 32, 0.9)]
 )

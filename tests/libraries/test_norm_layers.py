@@ -155,7 +155,10 @@ def group_norm(graph, tensors, prog, count, strided, stable):
 
 @pytest.mark.parametrize("strided", [False, True])
 @pytest.mark.parametrize(("type", "stable"), [(FLOAT, True), (HALF, False), (HALF, True)])
-@pytest.mark.parametrize(("shape", "together", "of_grads", "count"), [([2, 24, 20], 8, 8, 2), ([3, 12, 9], 12, 4, 3)])
+@pytest.mark.parametrize(
+    ("shape", "together", "of_grads", "count"),
+    [([2, 24, 20], 8, 8, 2), ([3, 12, 9], 12, 4, 3), ([2, 16, 8], 4, 4, 2), ([2, 16, 8], 8, 8, 2)],
+)
 def test_groups_of_channels_that_lie_apart_have_the_norms_of_float64(shape, together, of_grads, count, type, stable, strided):
     values = drawn(shape, type)
     graph, device = new_graph(16)

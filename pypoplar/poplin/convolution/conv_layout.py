@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
@@ -107,7 +109,8 @@ def map_convolution_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor
         block = np.add.outer(block, _part(elements[place], cuts[KERNEL][first + number]) * steps[5 + first + number])
     for place in form.joined:
         folded = np.add.outer(folded * form.axes[place].axis.kernel, elements[place])
-    channel = np.add.outer(folded * weights.dim(2), np.arange(weights.dim(2)))
+    channels, kernels = np.arange(weights.dim(2)), prod(form.axes[place].axis.kernel for place in form.joined)
+    channel = np.add.outer(folded, channels * kernels) if form.samples else np.add.outer(folded * len(channels), channels)
     channel = channel.reshape([*(len(elements[place]) for place in form.joined), weights.dim(2)])
     block = np.add.outer(block, _part(channel, cuts[8]) * steps[8])  # groups, sliding, joined, channels
     order = [*form.sliding, *form.joined]

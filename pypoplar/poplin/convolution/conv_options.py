@@ -69,6 +69,7 @@ class ConvolutionOptions:
     transformations: bool = True
     random_rounding_off: bool = False
     constraints_file: str = ""
+    samples: bool = False  # input channels are those of a batch, as in a weight update
 
     @classmethod
     def read(cls, call: str, options: Mapping[str, object] | None) -> ConvolutionOptions:
@@ -95,4 +96,4 @@ class ConvolutionOptions:
 
     def for_weight_update(self) -> ConvolutionOptions:
         """The options of the weight update that belongs to a forward pass."""
-        return evolve(self, pass_=WEIGHT_UPDATES.get(self.pass_, self.pass_))
+        return evolve(self, pass_=WEIGHT_UPDATES.get(self.pass_, self.pass_), samples=True)

@@ -97,6 +97,7 @@ def plans_by_form(request: ConvRequest) -> list[ConvolutionPlan]:
     wanted, (groups, batch, inputs, outputs) = request.constraints, request.sizes
     trims = tuple(trim for trim in map(trimmed, request.axes) if trim is not None)
     forms = [ConvForm(trims, folded, inputs) for folded in _foldings(request, trims)]
+    forms = [evolve(form, samples=request.samples and form.is_flat) for form in forms]
     if inputs == outputs == 1 and groups > 1 and not wanted.folded:
         lanes = ConvForm(trims, (False,) * len(trims), 1, lanes=True)
         # a fold of halves that are channels of their own would exchange them one by one

@@ -20,6 +20,7 @@ class ConvRequest:
     types: ConvTypes
     memory: float
     constraints: PlanConstraints = field(factory=PlanConstraints)
+    samples: bool = False  # input channels are the samples of a batch
 
     @property
     def result(self) -> tuple[int, ...]:

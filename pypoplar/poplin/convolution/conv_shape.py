@@ -64,6 +64,7 @@ class ConvForm:
     channels: int  # input channels of a group, before any fold
     lanes: bool = False  # groups of one channel each are output channels, with a kernel of their own
     outer: bool = False  # one input channel is multiplied with the weights, without the matrix unit
+    samples: bool = False  # input channels are the samples of a batch: of a flat form whose fields lie one behind the other
 
     @property
     def method(self) -> str:
@@ -104,7 +105,8 @@ class ConvForm:
         """Pieces of memory in which the weights of a group lie where elements of the kernel are cut off; 0 if none are."""
         order = [*self.sliding, *self.joined]
         cut = [number for number, place in enumerate(order) if self.axes[place].cuts_kernel]
-        return prod(self.axes[place].axis.kernel for place in order[: cut[-1]]) if cut else 0
+        fields = self.channels if self.samples else 1
+        return fields * prod(self.axes[place].axis.kernel for place in order[: cut[-1]]) if cut else 0
 
     @property
     def of_used_inputs(self) -> ConvForm:
@@ -118,10 +120,14 @@ class ConvForm:
         else:
             fields = [*range(len(self.axes))] if self.is_folded else [*self.joined, *self.sliding]
         order = [3 + place for place in fields]
+        if self.samples:
+            return [0, 1, *order[: self.folded.count(False)], 2, *order[self.folded.count(False) :]]
         return [1, *order, 2, 0] if self.lanes else [0, 1, *order, 2]
 
     def weights_order(self) -> list[int]:
         """The same of weights [groups, output channels, channels, *kernel]."""
+        if self.samples:
+            return [0, *(3 + place for place in self.sliding), 2, *(3 + place for place in self.joined), 1]
         order = [3 + place for place in (*self.sliding, *self.joined)]
         return [*order, 2, 1, 0] if self.lanes else [0, *order, 2, 1]
 

@@ -17,6 +17,8 @@ def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     for place, trim in enumerate(form.axes):
         if form.folded[place]:
             view = _folded(graph, trim.axis, view, 2 + place, len(form.axes))
+    if form.samples:
+        view = view.dimRoll(view.rank() - 1, 2 + len(form.axes))
     fields = [2 + place for place in (*form.joined, *form.sliding)]
     view = view.dimShuffle([0, 1, *fields, *range(2 + len(form.axes), view.rank())])
     batch = prod(view.shape()[1 : 2 + len(form.joined)])
@@ -38,10 +40,12 @@ def weights_view(form: ConvForm, weights: Tensor) -> Tensor:
     view = weights
     for place, trim in enumerate(form.axes):
         view = view.slice(*trim.kernel, 3 + place)
-    kernels = [3 + place for place in (*form.sliding, *form.joined)]
+    order = [3 + place for place in form.sliding]
+    joined = [3 + place for place in form.joined]
+    order += [2, *joined] if form.samples else [*joined, 2]
     sliding = [form.axes[place].axis.kernel for place in form.sliding]
     channels = prod(form.axes[place].axis.kernel for place in form.joined) * weights.dim(2)
-    return view.dimShuffle([0, *kernels, 2, 1]).reshape([weights.dim(0), *_axes(sliding), channels, weights.dim(1)])
+    return view.dimShuffle([0, *order, 1]).reshape([weights.dim(0), *_axes(sliding), channels, weights.dim(1)])
 
 
 def output_view(form: ConvForm, batch: int, result: Tensor) -> Tensor:

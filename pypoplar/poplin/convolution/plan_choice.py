@@ -33,7 +33,9 @@ def request_of(target: Target, params: ConvParams, options: ConvolutionOptions) 
     partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
     nearest = options.random_rounding_off and partials is HALF
     types = ConvTypes(params.inputType, partials, params.outputType, nearest)
-    return ConvRequest(target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints))
+    return ConvRequest(
+        target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints), options.samples
+    )
 
 
 def choose_plan(request: ConvRequest) -> AnyPlan:

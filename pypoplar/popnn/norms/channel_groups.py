@@ -40,7 +40,7 @@ class ChannelGroups:
         if self.count in (1, channels) or acts.numElements() < FEWEST_PLACES * acts.dim(0) * channels:
             return False
         together = ChannelLayout.of(graph, acts).side_by_side
-        return together > 1 and (self.strided or (channels // self.count) % together != 0)
+        return together > 1 and (self.strided or channels // self.count != together)
 
     @staticmethod
     def of_samples(acts: Tensor) -> Tensor:
