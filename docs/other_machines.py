@@ -101,6 +101,10 @@ PODS = (
         *("-", (*EQUAL, "4", "--replicas", "4", "--accumulated", "2048")),
     ),
     PodJob(
+        *("16 IPUs, 8 replicas of 2 equal stages that keep all, 1,024 micro-batches of 8", "bert_large.py"),
+        *("-", (*EQUAL, "2", "--replicas", "8", "--accumulated", "1024")),
+    ),
+    PodJob(
         *("64 IPUs, 16 replicas of 4 equal stages that keep all, 512 micro-batches of 8", "bert_large.py"),
         *("-", (*EQUAL, "4", "--replicas", "16", "--accumulated", "512")),
     ),

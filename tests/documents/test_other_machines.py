@@ -39,17 +39,17 @@ def test_the_page_is_what_the_script_makes_of_its_lines():
     assert made.page(rows, [job.line(job.kept(text)) for job in made.PODS]) == text, "run: python docs/other_machines.py"
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_a_job_of_a_pod_has_items_in_a_second_a_share_and_memory(number):
     made = script()
-    assert len(made.PODS) == 3
+    assert len(made.PODS) == 4
     rate, share, memory = made.PODS[number].kept(made.PAGE.read_text(encoding="utf-8"))
     assert re.fullmatch(r"[1-9]\d?(,\d{3})+ samples/s", rate)
     assert 0 < float(share.removesuffix(" %")) < 100
     assert float(memory.removesuffix(" %")) > 0
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_a_job_of_a_pod_treats_so_many_samples_an_update(number):
     """As the page says of all: replicas times micro-batches times eight."""
     arguments = script().PODS[number].arguments
