@@ -180,3 +180,16 @@ def test_indices_of_no_elements_have_any_dimensions():
     check(lambda x: x.scatter(0, none, x), x, gradients=False)
     check(lambda x: x.scatter_add(0, none, x[0]), x, gradients=False)
     check(lambda x: x.scatter_reduce(0, none, x[0], "amax"), x, gradients=False)
+
+
+def test_an_index_without_dimensions_is_one_of_a_single_element():
+    vector, source = torch.tensor([1.0, 5.0, 2.0]), torch.tensor([3.0, 4.0, 7.0])
+    check(lambda v, s: v.scatter(0, v.detach().argmax(-1), 1.0) + v.gather(0, v.detach().argmax(-1)) * s, vector, source)
+    several = [
+        lambda v, s, i: v.scatter(-1, i, s),
+        lambda v, s, i: v.scatter(0, i, s[0]),
+        lambda v, s, i: v.scatter_add(0, i, s),
+        lambda v, s, i: v.scatter_reduce(0, i, s, "amax"),
+    ]
+    for function in several:  # of which PyTorch has no gradients for a source that is longer than the index
+        check(lambda v, s, function=function: function(v, s, v.argmax(-1)), vector, source, gradients=False)

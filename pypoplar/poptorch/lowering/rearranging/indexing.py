@@ -31,6 +31,8 @@ def _element_numbers(ctx: EntryContext, index: Operand, dim: int, shape: list[in
     if not shape:
         return row_numbers(ctx, [index], [1], [1])
     axis, own = dim % len(shape), index.shape
+    if not own:  # an index without dimensions is one of a single element, and the tensor a vector
+        return row_numbers(ctx, [index], shape, [1])
     strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
     base = np.zeros(own, np.int64)
     for place, (size, stride) in enumerate(zip(own, strides, strict=0 not in own)):  # one of no elements has any dimensions
@@ -73,7 +75,7 @@ def _source_part(ctx: EntryContext, source: Any, index: Operand) -> Tensor:
     tensor = typed(ctx, source)
     for axis, size in enumerate(shape):
         tensor = tensor.slice(0, size, axis)
-    return tensor
+    return tensor if shape else tensor.flatten().slice(0, 1).reshape([])
 
 
 def _scattered(ctx: EntryContext, input: Operand, dim: int, index: Operand, source: Any, how: Combining) -> Tensor:
