@@ -2,6 +2,8 @@
 
 As Graphcore's examples have it: convolutions of groups of 16 channels, four times as many channels within a block, group norms, and
 two IPUs a replica, of which the second begins with the second norm of block 10. ``--blocks 8`` takes the first eight blocks alone.
+``--recomputed`` keeps what comes out of two early blocks and into stages alone, and has what lies between computed again for the
+gradients; ``--partials half`` adds up products in half: both as the examples do.
 """
 
 import argparse
@@ -16,6 +18,8 @@ KINDS = (16, 1, 1, 3), (24, 2, 2, 3), (40, 2, 2, 5), (80, 3, 2, 3), (112, 3, 1, 
 """Channels, blocks, stride of the first of them and side of the kernel, of the smallest network of the family."""
 SPLIT = sum(math.ceil(DEPTH * repeats) for _, repeats, _, _ in KINDS[:3])
 """The block in which the second IPU begins: the first one of the fourth kind."""
+CHECKPOINTS = 3, 5
+"""Blocks whose results are kept: the second and the fourth that skip."""
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--stages", type=int, default=2, choices=(1, 2))
@@ -23,6 +27,7 @@ parser.add_argument("--batch", type=int, default=4)
 parser.add_argument("--blocks", type=int, default=32)
 parser.add_argument("--replicas", type=int, default=1)
 parser.add_argument("--accumulated", type=int, help="micro-batches: 16 of two stages, one of one, if it is left out")
+parser.add_argument("--recomputed", action="store_true")
 parser.add_argument("--partials", choices=("half", "float"), default="float")
 given = parser.parse_args()
 
@@ -83,6 +88,8 @@ class EfficientNet(nn.Module):
                 y = block.first(x)
             with poptorch.Block(f"rest of block{number}", ipu_id=last * (number >= SPLIT)):
                 x = block.rest(y, x)
+                if given.recomputed and number in CHECKPOINTS:
+                    x = poptorch.recomputationCheckpoint(x)
         with poptorch.Block("head", ipu_id=last):
             y = self.head(self.last(x).mean((2, 3)))
             return y, nn.functional.cross_entropy(y, labels)
@@ -92,6 +99,8 @@ options = poptorch.Options()
 accumulated = given.accumulated or (16 if given.stages > 1 else 1)
 options.replicationFactor(given.replicas).Training.gradientAccumulation(accumulated)
 options.Precision.setPartialsType(torch.half if given.partials == "half" else torch.float)
+if given.recomputed:
+    options._Popart.set("autoRecomputation", 3)
 count = given.replicas * accumulated * given.batch
 with torch.device("meta"):
     model = EfficientNet().half()
