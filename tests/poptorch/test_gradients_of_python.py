@@ -63,7 +63,16 @@ def made_and_changed_without(network, h):
     return h / largest
 
 
-@pytest.mark.parametrize("between", [without, inference_mode, straight_through, checkpointed, made_and_changed_without])
+def copied_into_a_buffer_without(network, h):
+    with torch.no_grad():
+        network.mean.copy_(network.inner.bias)
+    return h + network.mean
+
+
+@pytest.mark.parametrize(
+    "between",
+    [without, inference_mode, straight_through, checkpointed, made_and_changed_without, copied_into_a_buffer_without],
+)
 def test_what_has_no_gradient_in_pytorch_has_none_here(between):
     model = Network(between)
     other = copy.deepcopy(model)

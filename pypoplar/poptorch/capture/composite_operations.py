@@ -9,6 +9,7 @@ import torch.utils._pytree as pytree
 from torch import fx
 from torch.export import ExportedProgram, ExportGraphSignature, exported_program
 
+from pypoplar.poptorch.capture.gradient_modes import without_gradients
 from pypoplar.poptorch.capture.written_operands import memory_of
 
 UNUSED = frozenset(
@@ -44,16 +45,21 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _equal_copies_left_out(module: fx.GraphModule, signature: ExportGraphSignature) -> tuple[fx.GraphModule, ExportGraphSignature]:
-    """What is copied into a whole buffer is its new value, if it has its type and shape; PyTorch's pass does not ask whether."""
+    """What is copied into a whole buffer is its new value, if it has its type, shape and gradients; PyTorch's pass does not ask."""
     changed = {*signature.buffers_to_mutate, *signature.parameters_to_mutate}
     with module._set_replace_hook(signature.get_replace_hook()):
         for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten.copy.default):
             value = node.args[1]
-            if node.name in changed and isinstance(value, fx.Node) and _form(value) == _form(node):
+            if node.name in changed and isinstance(value, fx.Node) and _form(value) == _form(node) and not _cut_off(node, value):
                 node.replace_all_uses_with(value)
                 module.graph.erase_node(node)
     module.recompile()
     return module, signature
+
+
+def _cut_off(copy: fx.Node, value: fx.Node) -> bool:
+    """Whether gradients end at a copy, which was made without them, and not at its value already."""
+    return without_gradients(copy) and not without_gradients(value)
 
 
 def _form(node: fx.Node) -> tuple[torch.dtype, torch.Size]:
