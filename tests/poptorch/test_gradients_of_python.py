@@ -114,12 +114,33 @@ def changed_in_place(network, h):
     return h
 
 
+def written_where_gradients_are_on(network, h):
+    with torch.no_grad():
+        k = torch.zeros(3, 4)
+    k[0] = h[0]
+    with torch.no_grad():
+        k[1] = 1
+    return h + k
+
+
+def written_of_what_was_written(network, h):
+    with torch.no_grad():
+        k, again = torch.zeros(3, 4), torch.zeros(3, 4)
+    k.copy_(h)
+    again.copy_(k * 2)
+    with torch.no_grad():
+        again.mul_(2)
+    return h + again
+
+
 @pytest.mark.parametrize(
     ("between", "told"),
     [
         (own_gradient, r"Tripled is a torch.autograd.Function.*detach\(\).*: `return Tripled.apply\(h\)`"),
         (hooked, r"Tensor.register_hook: .*test_gradients_of_python.py:\d+: `h.register_hook"),
         (changed_in_place, "changed in place where gradients are off"),
+        (written_where_gradients_are_on, r"changed in place where gradients are off.*: `k\[1\] = 1`"),
+        (written_of_what_was_written, r"changed in place where gradients are off.*: `again.mul_\(2\)`"),
     ],
 )
 def test_gradients_of_python_are_refused_in_training(between, told):

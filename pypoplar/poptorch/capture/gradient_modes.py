@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 
 from pypoplar.poptorch.capture.origins import origin_of
 from pypoplar.poptorch.capture.problems import Problem, at_node
-from pypoplar.poptorch.capture.written_operands import Owners, written_operands
+from pypoplar.poptorch.capture.written_operands import Owners, Written, written_operands
 
 MARK = "poptorch_without_gradients"  # of nodes, in meta["custom"]
 
@@ -60,12 +60,13 @@ def mark_gradient_modes(module: fx.GraphModule, enabled: bool = True) -> None:
 
 
 def changes_without_gradients(exported: ExportedProgram) -> list[Problem]:
-    """Changes in place, where gradients are off, of tensors that come from elsewhere: a graph cannot tell their gradients."""
-    owners, problems = Owners(exported.graph), []
+    """Changes in place, where gradients are off, of tensors that have gradients from elsewhere, which a graph would lose."""
+    owners = Owners(exported.graph)
+    written, problems = Written(exported, owners), []
     for node in exported.graph.nodes:
         if not without_gradients(node):
-            continue
-        if any(_from_elsewhere(owners.of(operand)) for operand in written_operands(node)):
+            written.follow(node)
+        elif any(_from_elsewhere(owner) or owner in written.memory for owner in map(owners.of, written_operands(node))):
             what = "a tensor is changed in place where gradients are off; make a new one, or change it where gradients are on"
             problems.append(at_node(what, origin_of(node)))
     return problems

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 import torch
 from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 
 aten = torch.ops.aten
 BATCH_NORM = aten.batch_norm.default  # whose schema does not tell that it changes its running statistics
+
+DETACH = aten.detach.default
 
 
 def written_operands(node: fx.Node) -> Iterator[fx.Node]:
@@ -47,6 +51,28 @@ class Owners:
         """The owner; None of what is no tensor."""
         storage = _storage(node)
         return None if storage is None else self._by_storage.get(storage)
+
+
+class Written:
+    """What has gradients of parameters, and the memory, whoever made it, into which such was written, as nodes are followed."""
+
+    def __init__(self, exported: ExportedProgram, owners: Owners) -> None:
+        names = {spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind is InputKind.PARAMETER}
+        self._with_gradients = {node for node in exported.graph.nodes if node.name in names}
+        self._owners = owners
+        self.memory: set[fx.Node | None] = set()
+
+    def follow(self, node: fx.Node) -> None:
+        """The next operation where gradients are on."""
+        if node.op != "call_function" or node.target is DETACH or not any(map(self.has_gradients, node.all_input_nodes)):
+            return
+        self._with_gradients.add(node)
+        if node.target is not BATCH_NORM:  # whose running statistics have none
+            self.memory.update(map(self._owners.of, written_operands(node)))
+
+    def has_gradients(self, node: fx.Node) -> bool:
+        """Whether a node of those so far has them, but for what it detaches."""
+        return node in self._with_gradients or (node.target is not DETACH and self._owners.of(node) in self.memory)
 
 
 def memory_of(tensor: torch.Tensor) -> int:
