@@ -131,6 +131,23 @@ def test_buffers_that_become_one_are_refused(kind, change):
         poptorch.inferenceModel(kind(change))(torch.rand(3, 4))
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_buffer_that_becomes_a_parameter_which_is_trained_is_refused(trained):
+    def becomes_a_parameter(layer, x):
+        layer.a = layer.frozen.detach().view(3, 4)
+        return x * layer.a * layer.weight
+
+    model = Single(becomes_a_parameter)
+    model.frozen = torch.nn.Parameter(torch.rand(12), requires_grad=trained)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    if trained:
+        with pytest.raises(poptorch.Error, match=r"the buffer a is set to the parameter frozen, .* set it to a clone\(\) of it"):
+            training(torch.rand(3, 4))
+    else:
+        training(torch.rand(3, 4))
+        assert torch.equal(model.a, model.frozen.view(3, 4))
+
+
 def test_an_inference_keeps_what_a_layer_set():
     model = Outer(moves)
     before = model.layers[1].a.clone()

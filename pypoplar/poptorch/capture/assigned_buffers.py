@@ -14,7 +14,7 @@ from pypoplar.poptorch.capture.written_operands import memory_of
 
 
 @contextlib.contextmanager
-def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
+def assigned_buffers_changed(module: torch.nn.Module, training: bool) -> Iterator[None]:
     """While a module is exported, what its layers have set buffers to is copied into these at the end of its forward pass."""
     before: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
 
@@ -28,7 +28,9 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
         if not changed:
             return returned
         names = {id(layer): path for path, layer in module.named_modules()}
-        _refuse_shared([(f"{names[id(layer)]}.{name}".lstrip("."), old, new) for layer, name, old, new in now])
+        parameters = {name: one for name, one in module.named_parameters() if training and one.requires_grad}
+        trained = {memory_of(one): f"parameter {name}" for name, one in parameters.items()}
+        _refuse_shared([(f"{names[id(layer)]}.{name}".lstrip("."), old, new) for layer, name, old, new in now], trained)
         olds = {id(old): old.clone() for _, _, old, _ in changed}
         memory = {memory_of(old) for _, _, old, _ in changed}
 
@@ -55,16 +57,15 @@ def assigned_buffers_changed(module: torch.nn.Module) -> Iterator[None]:
             hook.remove()
 
 
-def _refuse_shared(buffers: list[tuple[str, torch.Tensor, torch.Tensor | None]]) -> None:
-    """`CaptureError` where one buffer has become another one, or a view of it: on the device they are two."""
-    finals: dict[int, str] = {}
+def _refuse_shared(buffers: list[tuple[str, torch.Tensor, torch.Tensor | None]], finals: dict[int, str]) -> None:
+    """`CaptureError` where a buffer has become another one, what has a memory already, or a view: on the device they are two."""
     for name, old, new in sorted(buffers, key=lambda one: one[1] is not one[2]):  # what has not changed first
         if new is None:
             continue
-        other = finals.setdefault(memory_of(new), name)
-        if other != name and new is not old:
+        other = finals.setdefault(memory_of(new), f"buffer {name}")
+        if other != f"buffer {name}" and new is not old:
             raise CaptureError(
-                f"the buffer {name} is set to the buffer {other}, or a view of it, and would change with it from then on: set it "
+                f"the buffer {name} is set to the {other}, or a view of it, and would change with it from then on: set it "
                 "to a clone() of it"
             )
 

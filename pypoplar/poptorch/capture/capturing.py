@@ -177,7 +177,7 @@ def _exported(
         try:
             with (
                 buffers_named_once(),
-                assigned_buffers_changed(module),
+                assigned_buffers_changed(module, training),
                 noticed,
                 noticed_shapes(module, whereabouts, reshaped),
                 told_side_effects(whereabouts),
