@@ -280,6 +280,32 @@ def test_what_is_copied_into_a_buffer_gets_its_type_and_shape(training):
         torch.testing.assert_close(model.weight.detach(), (host.weight - 0.5 * host.weight.grad).detach())
 
 
+def one_after_the_other(layer, x):
+    layer.a.copy_(layer.b)
+    layer.b.copy_(x)
+    layer.a.copy_(layer.b)
+    return x * layer.weight
+
+
+def one_becomes_what_the_other_was(layer, x):
+    shown = layer.a
+    layer.a.copy_(layer.b)
+    layer.b.copy_(shown)
+    return layer.a * layer.weight
+
+
+@pytest.mark.parametrize("change", [one_after_the_other, one_becomes_what_the_other_was])
+@pytest.mark.parametrize("training", [False, True])
+def test_two_buffers_may_get_one_value(change, training):
+    model, x = Single(change), torch.rand(3, 4)
+    host = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    ipu = poptorch.trainingModel(model, optimizer=optimizer) if training else poptorch.inferenceModel(model)
+    torch.testing.assert_close(ipu(x)[0], host(x)[0].detach())
+    for name, one in model.named_buffers():
+        assert torch.equal(one, host.get_buffer(name)), name
+
+
 class Flipping(Rotating):
     def forward(self, x):
         self.a.copy_(self.a.T)

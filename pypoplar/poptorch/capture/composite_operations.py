@@ -45,12 +45,18 @@ def decomposed(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _equal_copies_left_out(module: fx.GraphModule, signature: ExportGraphSignature) -> tuple[fx.GraphModule, ExportGraphSignature]:
-    """What is copied into a whole buffer is its new value, if it has its type, shape and gradients; PyTorch's pass does not ask."""
+    """What is copied into a whole buffer is its new value, if it has its type, shape and gradients, and is not another one's, too.
+
+    PyTorch's pass does not ask whether.
+    """
     changed = {*signature.buffers_to_mutate, *signature.parameters_to_mutate}
     with module._set_replace_hook(signature.get_replace_hook()):
         for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten.copy.default):
             value = node.args[1]
-            if node.name in changed and isinstance(value, fx.Node) and _form(value) == _form(node) and not _cut_off(node, value):
+            if node.name not in changed or not isinstance(value, fx.Node) or value.name in changed:
+                continue
+            if _form(value) == _form(node) and not _cut_off(node, value):
+                changed.add(value.name)
                 node.replace_all_uses_with(value)
                 module.graph.erase_node(node)
     module.recompile()
