@@ -148,7 +148,7 @@ first of four IPUs what the gradients of 7 micro-batches take, of all that layer
 
 - Stages, micro-batches, replicas, products that are added up in half, and layers that keep what comes into them alone and are
   computed again are those of the vendor's public script. Operations that are computed again count in the share of the peak;
-  without them it would be 23.2 %, by the samples and shares of the first two rows.
+  without them it would be 23.0 %, by the samples and shares of the first two rows.
 - Not in the predictions are embeddings, the head and its loss, which lie on the first IPU beside its 3 layers, and masks of
   attention; nor that the published optimizer is LAMB, whose states lie outside of the IPUs and are divided among replicas: here it
   is SGD, once in 512 micro-batches or more. What the host does for its streams is not in them either.

@@ -2,8 +2,9 @@
 
 As Graphcore's examples have it: convolutions of groups of 16 channels, four times as many channels within a block, group norms, and
 two IPUs a replica, of which the second begins with the second norm of block 10. ``--blocks 8`` takes the first eight blocks alone.
-``--recomputed`` keeps what comes out of two early blocks and into stages alone, and has what lies between computed again for the
-gradients; ``--partials half`` adds up products in half: both as the examples do.
+``--published`` takes the rest as the vendor's public script has it: images come in eight bits, products are added up in half,
+convolutions have a tenth of the memory, two early blocks and what comes into stages are kept and all else is computed again for the
+gradients, and the optimizer is RMSProp.
 """
 
 import argparse
@@ -27,8 +28,7 @@ parser.add_argument("--batch", type=int, default=4)
 parser.add_argument("--blocks", type=int, default=32)
 parser.add_argument("--replicas", type=int, default=1)
 parser.add_argument("--accumulated", type=int, help="micro-batches: 16 of two stages, one of one, if it is left out")
-parser.add_argument("--recomputed", action="store_true")
-parser.add_argument("--partials", choices=("half", "float"), default="float")
+parser.add_argument("--published", action="store_true")
 given = parser.parse_args()
 
 
@@ -81,14 +81,14 @@ class EfficientNet(nn.Module):
 
     def forward(self, x, labels):
         with poptorch.Block("stem", ipu_id=0):
-            x = self.stem(x)
+            x = self.stem((x.half() - 118) / 58 if given.published else x)
         last = given.stages - 1
         for number, block in enumerate(self.blocks):
             with poptorch.Block(f"block{number}", ipu_id=last * (number > SPLIT)):
                 y = block.first(x)
             with poptorch.Block(f"rest of block{number}", ipu_id=last * (number >= SPLIT)):
                 x = block.rest(y, x)
-                if given.recomputed and number in CHECKPOINTS:
+                if given.published and number in CHECKPOINTS:
                     x = poptorch.recomputationCheckpoint(x)
         with poptorch.Block("head", ipu_id=last):
             y = self.head(self.last(x).mean((2, 3)))
@@ -98,12 +98,18 @@ class EfficientNet(nn.Module):
 options = poptorch.Options()
 accumulated = given.accumulated or (16 if given.stages > 1 else 1)
 options.replicationFactor(given.replicas).Training.gradientAccumulation(accumulated)
-options.Precision.setPartialsType(torch.half if given.partials == "half" else torch.float)
-if given.recomputed:
-    options._Popart.set("autoRecomputation", 3)
 count = given.replicas * accumulated * given.batch
+if given.published:
+    options.Precision.setPartialsType(torch.half)
+    options.setAvailableMemoryProportion({f"IPU{ipu}": 0.1 for ipu in range(given.stages)})
+    options._Popart.set("autoRecomputation", 3)
 with torch.device("meta"):
-    model = EfficientNet().half()
-    images, labels = torch.empty(count, 3, SIDE, SIDE, dtype=torch.half), torch.empty(count, dtype=torch.long)
-optimizer = poptorch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, use_combined_accum=False)
+    model, labels = EfficientNet().half(), torch.empty(count, dtype=torch.long)
+    images = torch.empty(count, 3, SIDE, SIDE, dtype=torch.uint8 if given.published else torch.half)
+if given.published:
+    optimizer = poptorch.optim.RMSprop(
+        model.parameters(), lr=0.1, alpha=0.953125, eps=1e-3, weight_decay=1e-5, momentum=0.9, use_tf_variant=True
+    )
+else:
+    optimizer = poptorch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, use_combined_accum=False)
 poptorch.trainingModel(model, options, optimizer)(images, labels)
