@@ -182,7 +182,7 @@ def test_both_engines_agree_about_blocks_and_vertices_take_what_follows_in_memor
     frozen = graph.freeze()
     whitening = [name.startswith("normWhiten") for name in frozen.compute_sets].index(True)
     tile = frozen.vertices.tile[frozen.vertices.compute_set == whitening]
-    assert np.bincount(tile).tolist() == [1, 2, 2, 2, 1]
+    assert np.bincount(tile).tolist() == [1, 1, 1, 1, 1]  # of two blocks, too
 
 
 def joined(graph, type, shape, name, layouts=("pairs", "channels last", "channels last", "batch last")):
