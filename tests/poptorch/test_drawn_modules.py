@@ -86,9 +86,13 @@ def test_drawn_modules_are_pytorchs(steps, shapes, half):
     check(module_of(steps), *tensors)
 
 
+def _convolution(shape, k):
+    return nn.Conv2d(shape[1], 2 + k, 1 + k, stride=1 + k % 2, padding=k // 2, bias=k != 2)
+
+
 # Of an image's shape and a small number; None where the image is too small for it.
 OF_IMAGES = {
-    "convolution": lambda shape, k: nn.Conv2d(shape[1], 2 + k, 1 + k, stride=1 + k % 2, padding=k // 2, bias=k != 2),
+    "convolution": lambda shape, k: _convolution(shape, k) if min(shape[2:]) > k else None,
     "grouped": lambda shape, k: nn.Conv2d(shape[1], 2 * shape[1], 3, padding=1 + k, dilation=1 + k, groups=shape[1]),
     "turned convolution": lambda shape, k: nn.ConvTranspose2d(shape[1], 2, 2 + k, stride=1 + k % 2, output_padding=k % 2),
     "largest": lambda shape, k: nn.MaxPool2d(2 + k, stride=1 + k, ceil_mode=k == 1) if min(shape[2:]) > 3 + k else None,
