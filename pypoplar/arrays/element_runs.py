@@ -212,9 +212,9 @@ def compress_rows(rows: RunList, variable_first: Int64s) -> RunList:
 
     Long rows are those runs, but where the last element of one and the first of the next lie in a step of theirs.
     """
-    if (rows.step == 1).all():
-        return join([rows], variable_first)
     single = rows.step == 1
+    if single.all():
+        return join([rows], variable_first)
     if (rows.count < np.where(single, 2, FEWEST_IN_ROW)).any():
         return compress(rows.ids(), variable_first)
     meets = _meeting(rows)

@@ -223,7 +223,7 @@ def _parts_of_memory(runs: RunList, order: Int64s) -> Int64s:
 
 
 def _part_in_order(reference: Tensor, seen: list[RunList]) -> list[RunList]:
-    """Whole variables of a reference, first, and what others have there, in the order of memory."""
+    """A part of the memory of a reference, first, and what others have there, in its order."""
     bounds, whole = reference._bounds(), seen[0]
     if (stretches := _stretches(reference, whole, seen[1:])) is not None:
         return stretches

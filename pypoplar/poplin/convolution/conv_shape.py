@@ -126,10 +126,13 @@ class ConvForm:
 
     def weights_order(self) -> list[int]:
         """The same of weights [groups, output channels, channels, *kernel]."""
-        if self.samples:
-            return [0, *(3 + place for place in self.sliding), 2, *(3 + place for place in self.joined), 1]
-        order = [3 + place for place in (*self.sliding, *self.joined)]
-        return [*order, 2, 1, 0] if self.lanes else [0, *order, 2, 1]
+        return [*self.kernel_order, 1, 0] if self.lanes else [0, *self.kernel_order, 1]
+
+    @property
+    def kernel_order(self) -> list[int]:
+        """The order of the kernel and the channels among these."""
+        sliding, joined = ([FIELD + place for place in places] for places in (self.sliding, self.joined))
+        return [*sliding, 2, *joined] if self.samples else [*sliding, *joined, 2]
 
     def output_order(self) -> list[int]:
         """The same of a result [groups, batch, output channels, *field]: the order in which it is computed."""

@@ -40,12 +40,9 @@ def weights_view(form: ConvForm, weights: Tensor) -> Tensor:
     view = weights
     for place, trim in enumerate(form.axes):
         view = view.slice(*trim.kernel, 3 + place)
-    order = [3 + place for place in form.sliding]
-    joined = [3 + place for place in form.joined]
-    order += [2, *joined] if form.samples else [*joined, 2]
     sliding = [form.axes[place].axis.kernel for place in form.sliding]
     channels = prod(form.axes[place].axis.kernel for place in form.joined) * weights.dim(2)
-    return view.dimShuffle([0, *order, 1]).reshape([weights.dim(0), *_axes(sliding), channels, weights.dim(1)])
+    return view.dimShuffle([0, *form.kernel_order, 1]).reshape([weights.dim(0), *_axes(sliding), channels, weights.dim(1)])
 
 
 def output_view(form: ConvForm, batch: int, result: Tensor) -> Tensor:

@@ -7,10 +7,9 @@ from math import prod
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import stepped
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import element_numbers
 from pypoplar.poputil.placement.kept_layouts import channels_together
 
 BATCH, GROUP, PLACE, FIELD = range(4)  # dimensions of activations whose channels are in groups of neighbours
@@ -28,23 +27,26 @@ class ChannelLayout:
     def of(graph: Graph, acts: Tensor) -> ChannelLayout:
         """The order of memory as the layout or the first elements show it; any order is right, another one is slower."""
         batch, channels, *field = acts.shape()
-        whole = (batch, channels, 1, prod(field))
         if acts.numElements() == 0:
-            return ChannelLayout(whole, (BATCH, GROUP, PLACE, FIELD))
+            return ChannelLayout((batch, channels, 1, prod(field)), (BATCH, GROUP, PLACE, FIELD))
         together = channels_together(graph, acts)
         grouped = (batch, channels // together, together, prod(field))
         order = _order(acts, grouped)
         adjacent = order.index(GROUP) + 1 == order.index(PLACE)  # then channels simply follow each other
         if order[-1] != PLACE or together == 1 or adjacent or grouped[GROUP] == 1:
-            return ChannelLayout(whole, _order(acts, whole))
+            return ChannelLayout._ungrouped(acts)
         return ChannelLayout(grouped, order)
 
     @staticmethod
     def choices(graph: Graph, acts: Tensor) -> list[ChannelLayout]:
         """The layout by `of`, and the one without groups, in which neighbouring channels of several variables are one piece."""
+        return list(dict.fromkeys((ChannelLayout.of(graph, acts), ChannelLayout._ungrouped(acts))))
+
+    @staticmethod
+    def _ungrouped(acts: Tensor) -> ChannelLayout:
         batch, channels, *field = acts.shape()
         whole = (batch, channels, 1, prod(field))
-        return list(dict.fromkeys((ChannelLayout.of(graph, acts), ChannelLayout(whole, _order(acts, whole)))))
+        return ChannelLayout(whole, _order(acts, whole))
 
     def ordered(self, tensor: Tensor) -> Tensor:
         """A tensor of the activations' shape with the dimensions in the order of memory."""
@@ -76,17 +78,12 @@ def channel_stretches(acts: Tensor) -> list[tuple[int, int]]:
     A concatenation has several stretches. Where they are very many, the channels are one.
     """
     rows = acts.reshape([acts.dim(0), acts.dim(1), prod(acts.shape()[2:])])
-    corner = _elements(rows[0, :, 0])
-    sample, place = (_elements(row) - corner for row in (rows[min(1, rows.dim(0) - 1), :, 0], rows[0, :, min(1, rows.dim(2) - 1)]))
+    corner = element_numbers(rows[0, :, 0])
+    others = rows[min(1, rows.dim(0) - 1), :, 0], rows[0, :, min(1, rows.dim(2) - 1)]
+    sample, place = (element_numbers(row) - corner for row in others)
     cuts = np.flatnonzero((sample[1:] != sample[:-1]) | (place[1:] != place[:-1])) + 1
     cuts = cuts if len(cuts) < MOST_STRETCHES else cuts[:0]
     return list(zip([0, *cuts.tolist()], [*cuts.tolist(), len(corner)], strict=True))
-
-
-def _elements(vector: Tensor) -> Int64s:
-    """Where in memory the elements of a vector lie."""
-    runs = vector.runs()
-    return stepped(runs.start, runs.count, runs.step)
 
 
 def _order(acts: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:

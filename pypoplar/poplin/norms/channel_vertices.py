@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from attrs import frozen
@@ -29,13 +30,22 @@ MOST_CUTS = 8  # vertices that an interval becomes, at most
 
 @frozen(eq=False)
 class ChannelPart:
-    """Some channels of activations, the order in which they are read, what vertices take of them, and each tile's worker cycles."""
+    """Some channels of activations, the order in which they are read, and what vertices take of them."""
 
+    operation: ChannelOperation
     begin: int
     end: int
     layout: ChannelLayout
     pieces: ChannelPieces
-    slots: Int64s
+
+    @cached_property
+    def slots(self) -> Int64s:
+        """The cycles of a worker on each tile."""
+        facts = self.pieces.facts
+        kinds, kind = np.unique(np.stack((self.pieces.length, facts.period, facts.inner), 1), axis=0, return_inverse=True)
+        slots = np.array([self.operation.slots(*sizes) for sizes in kinds.tolist()], np.int64)
+        by_tile = np.bincount(facts.tile, slots[kind.ravel()], self.operation.graph.getTarget().getNumTiles())
+        return by_tile.astype(np.int64)
 
 
 @frozen(eq=False)
@@ -91,10 +101,7 @@ class ChannelOperation:
 
     def _part(self, out: Tensor, begin: int, end: int, layout: ChannelLayout) -> ChannelPart:
         pieces = self._pieces(layout, layout.ordered(out.slice(begin, end, 1)).flatten())
-        kinds, kind = np.unique(np.stack((pieces.length, pieces.facts.period, pieces.facts.inner), 1), axis=0, return_inverse=True)
-        slots = np.array([self._slots(*sizes) for sizes in kinds.tolist()], np.int64)
-        by_tile = np.bincount(pieces.facts.tile, slots[kind.ravel()], self.graph.getTarget().getNumTiles())
-        return ChannelPart(begin, end, layout, pieces, by_tile.astype(np.int64))
+        return ChannelPart(self, begin, end, layout, pieces)
 
     def _pieces(self, layout: ChannelLayout, flat: Tensor) -> ChannelPieces:
         intervals, channels = channel_intervals(self.graph, layout, flat)
@@ -107,9 +114,10 @@ class ChannelOperation:
         sizes = np.stack((intervals.length, (intervals.first + intervals.length - 1) // channels + 1), 1)
         cuts = np.zeros(len(sizes), bool)
         for length, parts in np.unique(sizes[(sizes[:, 0] > channels) & (sizes[:, 1] <= MOST_CUTS)], axis=0).tolist():
-            if parts * self._slots(channels, channels, 1) < self._slots(length, channels, 1):
+            if parts * self.slots(channels, channels, 1) < self.slots(length, channels, 1):
                 cuts |= (sizes == (length, parts)).all(1)
         return cut_at_first_channels(intervals, cuts, channels)
 
-    def _slots(self, elements: int, period: int, inner: int) -> int:
+    def slots(self, elements: int, period: int, inner: int) -> int:
+        """The cycles of a worker of a vertex with so many elements."""
         return channel_slots(self.graph.getTarget(), self.types[0], CHANNEL_WORK[self.codelet], elements, period, inner)
