@@ -217,7 +217,10 @@ def refreshed(shown: str, printed: str) -> str:
             line = same[0]
             rest = rest[rest.index(line) + 1 :]
         lines.append(line)
-    return "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in lines)
+    if not agrees(text, printed):
+        raise ValueError(f"lines are new that no {ELISION} stands for, behind those of:\n{text}\nin:\n{printed}")
+    return text
 
 
 def _shape(line: str) -> str:

@@ -194,8 +194,8 @@ class CopyProgram:
         """The executable with these options of pypoplar."""
         return compile_graph(self.graph, self.programs, {name.replace("__", "."): value for name, value in options.items()})
 
-    def outcome(self, executable: Executable, mode: Any) -> tuple[list[Any], list[int]]:
-        """All that can be seen of some runs, in order; and the cycles of each."""
+    def outcome(self, executable: Executable, mode: Any) -> tuple[list[Any], list[int], list[int]]:
+        """All that can be seen of some runs, in order; the cycles of each, and those in which its steps exchange and copy."""
         seen: list[Any] = []
         engine = Engine(executable, mode=mode)
         arrays = {name: array.copy() for name, array in self.arrays.items()}
@@ -208,16 +208,17 @@ class CopyProgram:
         prints = io.StringIO()
         engine.setPrintStream(prints)
         engine.load(self.device)
-        cycles = []
+        cycles, moving = [], []
         for number in (0, 1, 0):
             engine.writeTensor("flag", np.array([number], np.int32))
             engine.resetExecutionProfile()
             engine.run(number)
             report = engine.getReport().execution
             cycles.append(0 if report is None else int(report.totalCycles.total))
+            moving.append(0 if report is None else sum(step.exchange_cycles + step.copy_cycles for step in report.steps))
             seen += [(name, engine.readTensor(name).tobytes()) for type in TYPES for name in self._shown(type)]
             seen += [(name, array.tobytes()) for name, array in arrays.items()]
-        return [*seen, prints.getvalue()], cycles
+        return [*seen, prints.getvalue()], cycles, moving
 
     @staticmethod
     def _shown(type: Any) -> list[str]:

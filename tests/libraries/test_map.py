@@ -365,6 +365,24 @@ def test_equal_trees_are_one_codelet():
     np.testing.assert_allclose(bench.run()[0]["y"], value + value, rtol=1e-4)
 
 
+def test_trees_of_one_text_are_one_codelet_though_they_share_other_nodes():
+    bench = Bench()
+    a = bench.variable(np.array([-0.0, 2, 3], np.float32), "a")
+    before, shared = len(bench.graph.getVertexTypes()), Exp(_1)
+    trees = [shared + shared, Exp(_1) + Exp(_1), Exp(_1) + Exp(PlaceHolder(1)), *(Exp(_1) + Const(math.nan) for _ in range(2))]
+    results = [popops.map(bench.graph, tree, [a], bench.prog) for tree in trees]
+    assert len(bench.graph.getVertexTypes()) == before + 2
+    zeros = [popops.map(bench.graph, Add(_1, Const(zero)) * Add(_1, Const(-0.0)), [a], bench.prog) for zero in (0.0, -0.0)]
+    assert len(bench.graph.getVertexTypes()) == before + 4
+    for number, tensor in enumerate([*results, *zeros]):
+        bench.result(f"y{number}", tensor)
+    given, _ = bench.run()
+    for number in range(3):
+        np.testing.assert_array_equal(given[f"y{number}"], given["y0"])
+    np.testing.assert_array_equal(np.signbit(given["y5"]), [True, False, False])
+    np.testing.assert_array_equal(np.signbit(given["y6"]), [False, False, False])
+
+
 def test_a_map_over_a_million_elements_uses_all_tiles():
     graph = Graph(IPUModel("bow").createDevice())
     popops.addCodelets(graph)

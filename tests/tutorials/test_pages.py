@@ -77,3 +77,5 @@ def test_an_output_may_leave_lines_out_and_is_refreshed_all_the_same():
     assert PAGES.refreshed("x: 1\n...\nz 3 of 4\n", "x: 2\ny\nz 30 of 4\n") == "x: 2\n...\nz 30 of 4\n"
     with pytest.raises(ValueError, match="not printed any more"):
         PAGES.refreshed("x: 1\n...\nz\n", "x: 1\ny\n")
+    with pytest.raises(ValueError, match=r"lines are new that no \.\.\. stands for, behind those of:\nx: 2\n\.\.\.\nz\n"):
+        PAGES.refreshed("x: 1\n...\nz\n", "x: 2\ny\nz\nnew\n")

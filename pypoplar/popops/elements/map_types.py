@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from attrs import define, field, frozen
@@ -39,13 +39,14 @@ class MapStep:
 
 @define(eq=False)
 class TypedTrees:
-    """Trees as steps, each expression once, operands before what works on them; and the steps that are the results."""
+    """Trees as steps, equal ones once, operands before what works on them; and the steps that are the results."""
 
     call: str
     types: Sequence[ElementType]  # of the tensors
     steps: list[MapStep] = field(factory=list)
     results: list[TypedOperand] = field(factory=list)
     _places: dict[int, int] = field(factory=dict)  # by the id of the expression
+    _equal: dict[Hashable, int] = field(factory=dict)  # by what the step is
 
     @staticmethod
     def of(call: str, trees: Sequence[Expr], types: Sequence[ElementType]) -> TypedTrees:
@@ -54,8 +55,7 @@ class TypedTrees:
         for tree in trees:
             for node in walk(tree):
                 if id(node) not in typed._places and not isinstance(node, Const):
-                    typed._places[id(node)] = len(typed.steps)
-                    typed.steps.append(typed._step(node))
+                    typed._places[id(node)] = typed._place(typed._step(node))
             typed.results.append(typed._operand(tree, None))
         return typed
 
@@ -68,6 +68,15 @@ class TypedTrees:
     def operations(self) -> list[MapStep]:
         """The steps that compute something."""
         return [step for step in self.steps if not step.placeholder]
+
+    def _place(self, step: MapStep) -> int:
+        """The number of a step: an equal one is done once, so that trees of one text are one codelet."""
+        name = step.operation.name if step.operation else ""
+        operands = (*((operand.type, operand.step, repr(operand.constant)) for operand in step.operands),)  # 0.0 equals -0.0
+        place = self._equal.setdefault((step.type, step.placeholder, name, operands), len(self.steps))
+        if place == len(self.steps):
+            self.steps.append(step)
+        return place
 
     def _step(self, node: Expr) -> MapStep:
         match node:
