@@ -99,6 +99,19 @@ def test_all_that_depends_on_data_is_told_at_once():
         poptorch.inferenceModel(Deep(branches))(torch.ones(3))
 
 
+def test_what_follows_from_a_mistake_in_the_export_is_not_told_beside_it():
+    class Narrow(nn.Module):
+        def forward(self, x, z):
+            out = z.view(3, -1)
+            torch.stack([x, x], out=out)
+            return out.chunk(2, -1)[0]
+
+    with pytest.raises(CaptureError) as refused:
+        poptorch.inferenceModel(Narrow())(torch.ones(2, 3), torch.ones(2, 3))
+    (problem,) = refused.value.problems
+    assert str(problem).startswith("out has the shape (3, 2), and the result (2, 2, 3): give one of its shape (stack")
+
+
 def test_the_parameter_that_an_operation_writes_into_is_the_one_that_is_told():
     class Writing(nn.Module):
         def __init__(self):

@@ -37,7 +37,7 @@ from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGr
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.meta_tensors import has_values
 from pypoplar.poptorch.capture.model_blocks import block_left, marked, unmarked
-from pypoplar.poptorch.capture.origins import all_users_lines, operation_name, origin_of, raised_by_user
+from pypoplar.poptorch.capture.origins import all_users_lines, is_users, operation_name, origin_of, raised_by_user
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, at_node, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
@@ -262,8 +262,10 @@ def _explain(
                 f"Beside this error, {type(module).__name__} cannot run on the IPU as it is:\n{listed(dict.fromkeys(found))}"
             )
         raise own from None
-    where = whereabouts.of((frame, number) for frame, number in reversed(list(walk_tb(failed.__traceback__))))
-    if found and not told_better(failed) and where not in [one.where for one in found]:
+    frames = [*walk_tb(failed.__traceback__)]
+    where = whereabouts.of(reversed(frames))
+    follows = not any(is_users(frame.f_code.co_filename) for frame, _ in frames)  # in the export, from what is found
+    if found and not follows and not told_better(failed) and where not in [one.where for one in found]:
         found.insert(0, Problem(f"{type(failed).__name__}: {_first_line(failed)}", where))
     if own is not None and found:
         found.append(Problem(_first_line(own)))
