@@ -192,6 +192,7 @@ def _check(given: _Given, tick: Progress, memory: BuildMemory) -> _Checked:
     give_back(rows)
     memory.made("frozen vertices", frozen.vertices)
     memory.made("frozen edges", frozen.edges)
+    memory.made("estimates", frozen.estimates)  # here what an estimator raises comes before anything is built
     workers = graph.replicas().tiles.target.getNumWorkerContexts()
     handles = [*host.writes.values(), *host.reads.values()]
     tree = operation_tree(given.programs, graph)

@@ -10,14 +10,14 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.equal_rows import first_equal
-from pypoplar.arrays.groups import distinct, offsets, sums_between
+from pypoplar.arrays.groups import distinct, offsets, ragged, sums_between
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location, line_text
 from pypoplar.codelet.language.declaration import split_name
 from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.errors import PoplarTypeError, UnknownVertexType
 from pypoplar.graph.field_values import MOST_ESTIMATED
-from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
+from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenGraph, FrozenState, FrozenVertices
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
 from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
@@ -66,32 +66,25 @@ def _registered_for(name: str, registered: Mapping[str, RegisteredEstimator]) ->
     return registered.get(base)
 
 
-def estimate(
-    estimators: Mapping[int, Estimator],
-    codelets: tuple[Codelet, ...],
-    target: Target,
-    vertices: FrozenVertices,
-    edges: FrozenEdges,
-    state: FrozenState,
-    given: FrozenEstimates,
-) -> FrozenEstimates:
+def estimate(estimators: Mapping[int, Estimator], target: Target, given: FrozenEstimates, graph: FrozenGraph) -> FrozenEstimates:
     """The estimates given for single vertices, and those that `estimators` (by codelet number) make for the others.
 
-    An estimator is asked once for all vertices of one codelet whose fields have equal sizes and values.
+    An estimator is asked once for all vertices of one codelet that are equal in the fields that it reads.
     """
-    has_one = np.zeros(len(codelets), bool)
+    has_one = np.zeros(len(graph.codelets), bool)
     has_one[list(estimators)] = True
-    chosen: Bools = has_one[vertices.codelet]
+    chosen: Bools = has_one[graph.vertices.codelet]
     chosen[given.vertex] = False
     numbers = np.flatnonzero(chosen)
     if not len(numbers):
         return given
-    seen = SeenVertices.of(codelets, numbers, vertices, edges, state)
+    seen = SeenVertices.of(graph.codelets, numbers, graph.vertices, graph.edges, graph.state)
     asked, kind = np.unique(seen.alike(), return_inverse=True)
     answers = np.empty((len(asked), 2), np.int64)
-    for place, number in enumerate(asked.tolist()):
-        index = int(vertices.codelet[numbers[number]])
-        answers[place] = _checked(estimators[index](seen.introspector(number, target)), codelets[index].name)
+    codelet = graph.vertices.codelet[numbers[asked]]
+    for index in distinct(codelet).tolist():
+        places = np.flatnonzero(codelet == index)
+        answers[places] = _answers(estimators[index], graph.codelets[index].name, seen, asked[places], target)
     estimated = answers[kind]
     vertex = np.concatenate((given.vertex, numbers))
     order = np.argsort(vertex)
@@ -101,6 +94,32 @@ def estimate(
         np.concatenate((given.flops, estimated[:, 1]))[order],
         np.concatenate((given.by_estimator, np.ones(len(numbers), bool)))[order],
     )
+
+
+def _answers(estimator: Estimator, name: str, seen: SeenVertices, asked: Int64s, target: Target) -> Int64s:
+    """Cycles and flops of some vertices of a codelet: the estimator is asked once for all that are equal in what it reads.
+
+    Which field it reads next depends on what it has read alone. So vertices that are equal in some fields that it reads first are
+    divided by the next one.
+    """
+    answers = np.empty((len(asked), 2), np.int64)
+
+    def told(place: int) -> tuple[int, list[int], tuple[int, int]]:
+        vertex = seen.introspector(int(asked[place]), target)
+        answer = _checked(estimator(vertex), name)
+        return place, [*vertex._read], answer
+
+    alike = [(np.arange(len(asked)), 0, told(0))]  # places; how many fields they are equal in; what was told of one of them
+    while alike:
+        places, depth, (place, read, answer) = alike.pop()
+        if len(places) == 1 or depth == len(read):
+            answers[places] = answer
+            continue
+        group = np.unique(seen.alike_in(asked[places], read[depth]), return_inverse=True)[1]
+        own = int(group[np.flatnonzero(places == place)[0]])
+        for number, part in enumerate(np.split(places[np.argsort(group, kind="stable")], np.cumsum(np.bincount(group))[:-1])):
+            alike.append((part, depth + 1, (place, read, answer) if number == own else told(int(part[0]))))
+    return answers
 
 
 def _checked(answer: Any, name: str) -> tuple[int, int]:
@@ -157,6 +176,14 @@ class SeenVertices:
     def alike(self) -> Int64s:
         """For each vertex the first one of the same codelet, sizes and values."""
         return first_equal(self.first, self.field, self.value)
+
+    def alike_in(self, vertices: Int64s, field: int) -> Int64s:
+        """For each of some vertices of a codelet the place of the first one whose field has the same sizes and value."""
+        count = self.first[vertices + 1] - self.first[vertices]
+        entries = ragged(self.first[vertices], count)
+        chosen = self.field[entries] // 2 == field
+        first = offsets(sums_between(offsets(count), chosen))
+        return first_equal(first, self.field[entries[chosen]], self.value[entries[chosen]])
 
     def introspector(self, vertex: int, target: Target) -> VertexIntrospector:
         """The vertex at this place, for its estimator."""

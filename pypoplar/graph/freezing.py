@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import attrs
@@ -44,6 +45,6 @@ def freeze(
         vertices=rows,
         edges=edges,
         state=state,
-        estimates=estimate(estimators_of(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
+        estimated=functools.partial(estimate, estimators_of(codelets, registered), target, vertices.estimates.freeze()),
         locations=places,
     )

@@ -6,7 +6,7 @@ order, from ``first[variable]``. A view is a list of *runs* of element ids: ``st
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
@@ -116,8 +116,13 @@ class FrozenGraph:
     vertices: FrozenVertices
     edges: FrozenEdges
     state: FrozenState
-    estimates: FrozenEstimates
+    estimated: Callable[[FrozenGraph], FrozenEstimates]
     locations: tuple[Location, ...]  # where vertices were added
+
+    @cached_property
+    def estimates(self) -> FrozenEstimates:
+        """What the program's estimators say of vertices: they are asked when this is first wanted, as it takes time."""
+        return self.estimated(self)
 
     @cached_property
     def analyses(self) -> dict[Hashable, Any]:

@@ -1139,7 +1139,7 @@ class Graph(ShownInNotebooks):
     ) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate.
 
-        It is asked once for all vertices of a codelet with equal sizes and values.
+        It is asked once for all vertices of a codelet that are equal in the sizes and values that it reads.
 
         Parameters
         ----------

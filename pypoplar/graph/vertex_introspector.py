@@ -95,12 +95,13 @@ class VertexIntrospector:
         The target of the graph.
     """
 
-    __slots__ = ("_codelet", "_sizes", "_values", "target")
+    __slots__ = ("_codelet", "_read", "_sizes", "_values", "target")
 
     def __init__(self, codelet: Codelet, sizes: Mapping[int, Int64s], values: Mapping[int, Any], target: Target) -> None:
         self._codelet = codelet
         self._sizes = sizes
         self._values = values
+        self._read: dict[int, None] = {}  # numbers of the fields that were asked for, in their order
         self.target = target
 
     def getFieldInfo(self, name: str) -> FieldData:
@@ -123,6 +124,7 @@ class VertexIntrospector:
         """
         for number, field in enumerate(self._codelet.fields):
             if field.name == name:
+                self._read[number] = None
                 value = self._values.get(number)
                 if number in self._sizes:
                     return FieldData(field.type, self._sizes[number] // field.unit, value, field.form == "list")

@@ -501,13 +501,36 @@ def test_an_estimator_is_asked_once_for_vertices_of_equal_sizes_and_values(graph
     assert sorted(asked) == sorted(distinct)
 
 
+def test_an_estimator_is_asked_once_for_vertices_that_are_equal_in_what_it_reads(graph, compute):
+    """What it reads of a vertex depends on what it has read: of most `x`, of some `factor` and of one kind the table too."""
+
+    def seen(vertex, target):
+        size = vertex.fieldSize("x")
+        factor = vertex.value("factor") if size > 2 else 0
+        table = vertex.value("table").tolist() if factor == 3 else []
+        asked.append((size, factor, table))
+        return 100 * size + 10 * factor + int(sum(table))
+
+    asked = []
+    y = graph.addVariable(FLOAT, [100], "y")
+    expected = []
+    for number in range(400):
+        size, factor, table = number % 4, number % 5, [number % 7, number]
+        graph.addVertex(compute, Tabled, {"x": y[:size], "rows": [y[:3]], "factor": factor, "table": table})
+        expected.append(100 * size + (10 * factor + (sum(table) if factor == 3 else 0) if size > 2 else 0))
+    graph.registerPerfEstimator(Tabled, seen)
+    assert graph.freeze().estimates.cycles.tolist() == expected
+    assert len({str(one) for one in asked}) == len(asked)
+    assert len(asked) == 3 + 4 + sum(number % 4 == 3 and number % 5 == 3 for number in range(400))
+
+
 def test_an_estimator_sees_a_list_of_no_rows(graph, compute):
     graph.addVertex(compute, Later, {"rows": []})
     graph.registerPerfEstimator("Later", lambda vertex, target: 7 + vertex.fieldSize("rows") + vertex.getFieldInfo("rows").empty())
     assert graph.freeze().estimates.cycles.tolist() == [8]
     graph.registerPerfEstimator("Later", lambda vertex, target: vertex.getFieldInfo("rows").getSizeAtIndex(0))
     with pytest.raises(PoplarIndexError, match="row 0 is out of range for a field of 0 rows"):
-        graph.freeze()
+        _ = graph.freeze().estimates
 
 
 def test_an_edge_is_no_plain_field(graph, x, compute):
@@ -589,7 +612,7 @@ def test_an_estimator_whose_sums_could_overflow_is_refused(graph, compute, answe
     graph.addVertex(compute, "Plain")
     graph.registerPerfEstimator("Plain", lambda vertex, target: answer)
     with pytest.raises(PoplarTypeError, match=r"the estimator of Plain must return cycles as an int of 0 to 2\*\*40"):
-        graph.freeze()
+        _ = graph.freeze().estimates
 
 
 @pytest.mark.parametrize(("estimator", "got"), [(lambda vertex: 3, r"<lambda>\(vertex\), .*:\d+"), (9, "int")])
@@ -602,10 +625,10 @@ def test_an_estimator_that_answers_nonsense_is_refused(graph, compute):
     graph.addVertex(compute, "Plain")
     graph.registerPerfEstimator("Plain", lambda vertex, target: -1)
     with pytest.raises(PoplarTypeError, match="estimator of Plain"):
-        graph.freeze()
+        _ = graph.freeze().estimates
     graph.registerPerfEstimator("Plain", lambda vertex, target: vertex.fieldSize("y"))
     with pytest.raises(UnknownField, match="no field 'y'"):
-        graph.freeze()
+        _ = graph.freeze().estimates
 
 
 # -- many at once -------------------------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class Builder:
                 no_rows=np.array(self.no_rows, np.int64).reshape(-1, 2),
             ),
             state=self.state(),
-            estimates=FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),
+            estimated=lambda graph: FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),
             compute_set_locations=tuple(Location("sets.py", 10 + number, "build") for number in range(len(self.compute_sets))),
             locations=tuple(self.locations),
         )

@@ -116,7 +116,7 @@ class Vertex:
 
     A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of a vertex, given a
     `VertexIntrospector`: ``fieldSize(name)``, ``value(name)``, ``templateArguments()``, ``target``. It is called once for all
-    vertices with equal sizes and values, and replaces the price derived from the code as executed.
+    vertices that are equal in the sizes and values that it reads, and replaces the price derived from the code as executed.
 
     Fields are annotations of the class: edges `Input`, `Output` and `InOut`, plain fields of an element type, and `Vector` and
     `VectorList` of them. Device code has what docs/codelets.md lists and `pypoplar.ipu`.
