@@ -129,6 +129,10 @@ def predict(show_traceback: bool, /, file: Path, arguments: tuple[str, ...], **o
     page = options["page"]
     if several and page is not None:
         raise click.UsageError("--page shows one prediction; a sweep has its table, with --json for other programs")
+    if not several and options["processes"] > 1:
+        raise click.UsageError(
+            "--processes share a sweep, and there is one prediction: give --sweep, or several values of --target"
+        )
     with _short_errors(show_traceback):
         script_prediction.check_names(swept, changed)
     with _script_errors(file, show_traceback):

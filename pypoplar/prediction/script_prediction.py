@@ -127,13 +127,17 @@ class ScriptWatcher:
     problem: Exception | None = None
 
     def compiles(self, graph: Graph, programs: Program | Iterable[Program], options: Options) -> None:
-        """Predict program 0 of a graph."""
+        """Predict program 0 of a graph, unless a model is to be predicted."""
+        if self.case.model:
+            return
         given = {name: value for name, value in EngineOptions.parse(options).given if not name.startswith(FOR_RUNS)}
         items = 1 if self.case.items is None else self.case.items
         self._stop(lambda: predict(graph, programs, items=items, options=given, synthetic_data=self.case.synthetic_data))
 
     def takes(self, executable: Executable) -> None:
-        """Refuse an executable, which has no graph to be priced anew."""
+        """Refuse an executable, which has no graph to be priced anew, unless a model is to be predicted."""
+        if self.case.model:
+            return
         self._stop(lambda: _refuse_executable(self.case.path))
 
     def makes(self, model: Any) -> None:
@@ -174,7 +178,12 @@ class ScriptWatcher:
     def nothing(self) -> str:
         """Why there is no prediction of a script that has come to its end."""
         if not self.models:
-            return f"{self.case.path} makes no Engine and calls no model: there is nothing to predict"
+            made = (
+                f"makes no model, of which --model {self.case.model} would be one"
+                if self.case.model
+                else "makes no Engine and calls no model"
+            )
+            return f"{self.case.path} {made}: there is nothing to predict"
         which = "the model" if self.case.model == 0 else f"model {self.case.model}"
         return f"{self.case.path} never calls {which} that is to be predicted; it makes\n{self._listed()}"
 

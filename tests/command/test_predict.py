@@ -161,6 +161,9 @@ def test_what_a_prediction_refuses_is_shown_at_the_scripts_line(run):
         (("--target", "clock=1,2", "--sweep", "clock=3"), 1, "'clock' is swept twice"),
         (("--target", "clock=fast"), 1, "tile_clock_frequency must be a number"),
         (("--processes", 0), 2, "0 is not in the range"),
+        (("--processes", 2), 2, "--processes share a sweep, and there is one prediction"),
+        (("--processes", 2, "--target", "clock=1e9"), 2, "--processes share a sweep, and there is one prediction"),
+        (("--model", 1), 1, "makes no model, of which --model 1 would be one"),
     ],
 )
 def test_what_is_no_option_is_refused(run, arguments, code, message):
@@ -227,6 +230,18 @@ def test_of_several_models_one_has_to_be_chosen(run, of_models):
     never = run(MODELS + SECOND, "--model", 2)
     assert "program.py never calls model 2 that is to be predicted; it makes\n  1: trainingModel of Net at" in never.stderr
     assert "never calls the model that" in run(MODELS).stderr
+
+
+@pytest.mark.parametrize("called", ["first(torch.ones(8, 4))", "first.compile(torch.ones(8, 4))"])
+def test_models_that_are_called_before_the_chosen_one_run(run, called):
+    pytest.importorskip("torch")
+    two = "import poptorch, torch\nfirst, second = (poptorch.inferenceModel(torch.nn.Linear(4, wide)) for wide in (2, 300))\n"
+    script = GRAPH + MAKE_ENGINE + two + called + "\nprint('went on')\nsecond(torch.ones(3, 4))\nprint('came too far')\n"
+    chosen = run(script, "--model", 2, "--json")
+    assert (chosen.exit_code, "went on" in chosen.stderr, "came too far" in chosen.stderr) == (0, True, False), chosen.output
+    assert json.loads(chosen.stdout)["items"] == 3
+    missing = run(script, "--model", 3)
+    assert (missing.exit_code, "never calls model 3 that is to be predicted" in missing.stderr) == (1, True)
 
 
 def test_the_items_of_a_model_are_its_own(run, of_models):

@@ -36,7 +36,7 @@ from pypoplar.program.assumptions import Assumption
 from pypoplar.report.report import Report
 from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
-from pypoplar.watchers import watchers
+from pypoplar.watchers import unwatched, watchers
 
 MIXING = 0x9E3779B1  # odd, so that no two high words are mixed alike
 
@@ -225,7 +225,8 @@ class PoplarExecutor:
         try:
             with torch.inference_mode(False):  # in which PyTorch's export would fail, and with tensors that were made in it, too
                 args, kwargs = outside_inference_mode((args, kwargs))
-                self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
+                with unwatched():  # who watches was told of the model: its engine is none of the program's
+                    self._built = build(self._module, args, kwargs, self._settings, self._optimizer, saved)
             call_hooks(POST_COMPILE)
             self._given, self._on_device, self._attached = (
                 CallArguments.of((args, kwargs), optional_arguments(self._module, args, kwargs)),
