@@ -590,12 +590,12 @@ def _show_error(problem: Exception, script: str) -> NoReturn:
 
 
 def _raised_at(trace: TracebackType | None) -> str:
-    """The user's innermost line on the way to the error, not one of a library that stands between."""
+    """The user's innermost line on the way to the error, not one of a library that stands between; none if there is none."""
     frames = traceback.extract_tb(trace)
     own = [frame for frame in frames if not (frame.filename.startswith("<") or is_ours(frame.filename))]  # < of imports
     users = [frame for frame in own if not _is_installed(frame.filename)]
-    last = (users or own or frames)[-1]
-    return f"  at {last.filename}:{last.lineno}  {last.line or ''}\n  (pypoplar --traceback shows the way there)"
+    lines = [f"  at {last.filename}:{last.lineno}  {last.line or ''}" for last in (users or own)[-1:]]
+    return "\n".join([*lines, "  (pypoplar --traceback shows the way there)"])
 
 
 def _is_installed(filename: str) -> bool:

@@ -121,6 +121,7 @@ def test_a_script_without_engine_or_model_is_refused(run):
     result = run(GRAPH)
     assert result.exit_code == 1
     assert "program.py makes no Engine and calls no model: there is nothing to predict" in result.stderr
+    assert "  at " not in result.stderr  # no line is at fault
     ended = run("import sys\nsys.exit(4)\n")
     assert (ended.exit_code, "ended with 4 before there was anything to predict" in ended.stderr) == (1, True)
 
