@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -158,7 +159,8 @@ def assume_share(program: If, share: float) -> AssumedShare:
     program:
         An `If`.
     share:
-        0 to 1. Counts of steps are rounded to whole numbers; a trace shows the branch that is taken more often.
+        0 to 1. Counts of steps are rounded to whole numbers, so a run that comes there too seldom for the share is refused: put it
+        into a `Repeat`. A trace shows the branch that is taken more often.
 
     Returns
     -------
@@ -174,7 +176,8 @@ def assume_share(program: If, share: float) -> AssumedShare:
     """
     if not isinstance(program, If):
         raise PoplarTypeError(f"assume_share: expected an If, got {_kind(program)}")
-    if isinstance(share, bool) or not isinstance(share, int | float):
+    given: object = share  # NumPy's numbers are none of Python's
+    if isinstance(given, bool) or not isinstance(given, Real):
         raise PoplarTypeError(f"assume_share: expected a number from 0 to 1, got {share!r}")
     if not 0 <= share <= 1:
         raise ControlProgramError(f"assume_share: expected a number from 0 to 1, got {share!r}")

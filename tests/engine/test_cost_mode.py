@@ -238,6 +238,32 @@ def test_a_share_is_taken_of_all_times_that_the_program_comes_there():
     assert report.execution.totalCycles.total == sum(step.cycles for step in report.execution.steps)
 
 
+@pytest.mark.parametrize(("share", "times"), [(0.3, 1), (0.5, 1), (0.5, 3), (0.25, 10)])
+def test_a_share_of_too_few_times_for_whole_steps_is_refused(share, times):
+    bench = Bench()
+    found, x = bench.variable("found", [1], type=BOOL), bench.variable("x", [0, 0])
+    first, second = (bench.execute(Add, value=x[place], amount=1) for place in (0, 1))
+    choice = If(found[0], first, second)
+    engine = Engine(bench.graph, Repeat(times, choice), mode="cost", assumptions=[assume_share(choice, np.float32(share))])
+    engine.load(bench.device)
+    with pytest.raises(ControlProgramError) as raised:
+        engine.run()
+    assert str(raised.value).startswith(f"assume_share(If, {share}) at {__file__}:")
+    assert "Price it in a Repeat of 100 rounds or more" in str(raised.value)
+    assert engine.getReport().execution is None or not engine.getReport().execution.totalCycles.total
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_a_share_that_whole_steps_show_is_priced_however_seldom(share):
+    bench = Bench()
+    found, x = bench.variable("found", [1], type=BOOL), bench.variable("x", [0])
+    choice = If(found[0], bench.execute(Add, value=x[0], amount=1), Sequence())
+    engine = Engine(bench.graph, Repeat(2, choice), mode="cost", assumptions=[assume_share(choice, share)])
+    engine.load(bench.device)
+    engine.run()
+    assert sum(step.executions for step in engine.getReport().execution.steps) == 2 * share
+
+
 @pytest.mark.parametrize(
     ("assumptions", "message"),
     [

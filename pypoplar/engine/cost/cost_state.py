@@ -12,6 +12,8 @@ from pypoplar.engine.cost.compute_prices import ComputePrices
 from pypoplar.engine.cost.program_cost import ControlValues, ProgramCost
 from pypoplar.engine.cost.spent import Executions, IpuSpent, Spent
 from pypoplar.engine.run_tables import RunTables, TileRecorder, empty_account, step_tiles
+from pypoplar.errors import ControlProgramError
+from pypoplar.executable.cost_facts import SHARE
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.ipu_steps import IpuSteps
 from pypoplar.interface.context_words import WORK_WORDS
@@ -19,6 +21,9 @@ from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, SLO
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.report.cost_basis import AssumedControl, CostBasis
+
+MOST_OFF = 0.01  # of all cycles, by which whole executions of steps may be off what shares of the times say
+ROUNDS_FOR_SHARES = 100
 
 
 @define(eq=False)
@@ -76,6 +81,7 @@ class CostState:
             self._spent = {key: self.program.of(entry, kept)}  # of the last program alone: it may be large
         spent = self._spent[key]
         times, computed = self._whole(spent)
+        self._check_whole(spent, times)
         self._count(times, computed)
         ipus = self.executable.ipu_steps
         if self._log is not None:
@@ -110,6 +116,28 @@ class CostState:
         whole = np.rint(times).astype(np.int64)
         each = np.divide(computed, times, out=np.zeros(steps), where=times > 0)
         return whole, np.rint(whole * each).astype(np.int64)
+
+    def _check_whole(self, spent: Spent, times: Int64s) -> None:
+        """Refuse a run of which whole executions of steps cost something else than the shares that are assumed."""
+        if spent.times.dtype == np.int64:
+            return
+        exact = np.bincount(spent.step, spent.times, len(times))
+        off = sum(abs(float(times[step] - exact[step])) * self._most_cycles(step) for step in np.flatnonzero(exact).tolist())
+        if off > MOST_OFF * spent.cycles:
+            cost = self.executable.cost
+            assert cost is not None
+            shares = {decision.assumption for decision in self.program.decisions.values() if decision.known == SHARE}
+            told = ", ".join(cost.assumptions[number] for number in sorted(shares & spent.decided.keys()))
+            raise ControlProgramError(
+                f"{told}: the program comes there so seldom that whole executions of steps do not show the share. Price it in a "
+                f"Repeat of {ROUNDS_FOR_SHARES} rounds or more, or assume a value"
+            )
+
+    def _most_cycles(self, step: int) -> int:
+        """Of one execution, of no tile less."""
+        described = self.executable.steps[step]
+        vertices = 0 if described.compute == NOTHING else int(self.prices.of(described.compute).cycles.max(initial=0))
+        return described.fixed_cycles + vertices
 
     def _count_ipus(self, steps: IpuSteps, times: Int64s, spent: IpuSpent) -> int:
         """Add what several IPUs spent to the account, with their waiting at the end for the last; the cycles of all."""
