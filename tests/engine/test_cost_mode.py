@@ -19,6 +19,7 @@ from pypoplar import (
     ApplicationRuntimeError,
     AtomicStoreError,
     CodeletIndexError,
+    CodeletRuntimeError,
     ControlProgramError,
     Engine,
     Executable,
@@ -185,6 +186,51 @@ def test_draws_that_all_fault_refuse_with_the_line():
     engine = Engine(bench.graph, program, mode="cost", sample={"Table": {"where": (0, 1)}})
     engine.load(bench.device)
     engine.run()
+
+
+class Share(Vertex):
+    parts: Input[INT]
+    out: Output[INT]
+
+    def compute(self) -> None:
+        assert self.parts > 3
+        self.out = 100 // (self.parts - 1)
+
+
+def test_a_fault_of_data_that_are_ones_says_which_to_draw():
+    bench = Bench()
+    parts, out = bench.variable("parts", [5]), bench.variable("out", [0])
+    compute_set = bench.graph.addComputeSet("shares")
+    bench.vertex(compute_set, Share, parts=parts[0], out=out[0])
+    program = Execute(compute_set)
+    with pytest.raises(CodeletRuntimeError) as raised:
+        bench.engine(program, mode="cost").run()
+    assert "in compute set 'shares', added at" in str(raised.value)
+    assert str(raised.value).endswith("give values to draw, sample={'Share': {'parts': (low, high)}}")
+    engine = Engine(bench.graph, program, mode="cost", sample={"Share": {"parts": (4, 9)}})
+    engine.load(bench.device)
+    engine.run()
+    run = bench.engine(program)
+    run.run()
+    assert engine.getReport().execution.totalCycles.total == run.getReport().execution.totalCycles.total
+    engine = Engine(bench.graph, program, mode="cost", sample={"Share": {"parts": (0, 3)}})
+    engine.load(bench.device)
+    with pytest.raises(CodeletRuntimeError) as raised:
+        engine.run()
+    assert "give values to draw" not in str(raised.value)
+
+
+def test_an_estimate_holds_where_data_that_are_ones_fault():
+    bench = Bench()
+    parts, out = bench.variable("parts", [5]), bench.variable("out", [0])
+    compute_set = bench.graph.addComputeSet("estimated")
+    bench.graph.setPerfEstimate(bench.vertex(compute_set, Share, parts=parts[0], out=out[0]), 100)
+    for counts in (False, True):
+        engine = Engine(bench.graph, Execute(compute_set), {"profiler.includeFlopEstimates": counts}, mode="cost")
+        engine.load(bench.device)
+        engine.run()
+        assert engine.getReport().execution.steps[0].compute_cycles == 600
+    assert engine.getReport().cost.uncounted == ("Share",)
 
 
 def test_an_estimate_makes_any_codelet_known():

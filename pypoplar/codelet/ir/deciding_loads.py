@@ -17,6 +17,7 @@ from pypoplar.codelet.ir.span_roots import span_roots
 from pypoplar.codelet.ir.typed import (
     Apply,
     ApplyToVectors,
+    Check,
     For,
     IfElse,
     Load,
@@ -32,6 +33,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.operations.table import typed_operation
 from pypoplar.codelet.operations.tile_readings import WORKER_COUNT, reading
 
 Sources: TypeAlias = frozenset[str]
@@ -70,6 +72,23 @@ def deciding_loads(codelet: TypedCodelet) -> tuple[DecidingLoad, ...]:
 def deciding_fields(codelet: TypedCodelet) -> frozenset[str]:
     """Names of the fields among them."""
     return frozenset(load.source for load in deciding_loads(codelet) if load.is_field)
+
+
+@kept
+def faulting_fields(codelet: TypedCodelet) -> frozenset[str]:
+    """Names of the fields whose values can make a check, a division, a shift or a power fail, beside `deciding_fields`."""
+    sources, fields = _sources_of_locals(codelet), {field.name for field in codelet.fields}
+    operands = (operand for statement in walk(codelet.body) for operand in _failing(statement))
+    return frozenset(source for operand in operands if isinstance(operand, Local) for source in sources[operand.name] & fields)
+
+
+def _failing(statement: Statement) -> Iterator[Operand]:
+    """The operands of a statement with which it may fail."""
+    match statement:
+        case Check(condition=condition):
+            yield condition
+        case Apply(operation=operation, arguments=arguments) if typed_operation(operation).fault is not None:
+            yield arguments[-1]
 
 
 def _decisions(statement: Statement) -> Iterator[tuple[Operand, str, int]]:

@@ -57,6 +57,7 @@ class ClassCost:
 class ClassExamples:
     """The machine, and the classes whose examples it can run."""
 
+    priced: Executable
     executable: Executable  # of what sits on the seats
     classes: VertexClasses
     vertex: Int64s  # [classes]
@@ -76,6 +77,7 @@ class ClassExamples:
         state = make_state(seats, divide(seats, 1))
         state.restart()
         return ClassExamples(
+            executable,
             seats,
             classes,
             executable.computes.vertex[classes.example],
@@ -141,8 +143,15 @@ class ClassExamples:
         return run_native(state, seat, _no_service)
 
     def _error(self, numbers: Sequence[int], fault: Fault) -> PoplarError:
-        step = _step(self.executable.codelets[fault.codelet].name, fault.step)
+        step = _step(self._compute_set(numbers[fault.step]), fault.step)
         return fault_error(evolve(self.executable, steps=(step,) * len(numbers)), self.state.memory, fault)
+
+    def _compute_set(self, number: int) -> str:
+        """The name of the one that a class's example is in."""
+        computes, place = self.priced.computes, int(self.classes.example[number])
+        for first in (computes.first_vertex, computes.first_group, computes.first_active):
+            place = int(np.searchsorted(first, place, "right")) - 1
+        return next(step.name for step in self.priced.steps if step.compute == place)
 
     def _cost(self, seat: int, number: int) -> ClassCost:
         tables, codelet = self.state.account.tables, int(self.codelet[number])

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.ir.deciding_loads import LOOP, DecidingLoad, deciding_loads
+from pypoplar.codelet.ir.deciding_loads import LOOP, DecidingLoad, deciding_loads, faulting_fields
 from pypoplar.engine.cost.class_examples import ClassCost, ClassExamples, Draws
 from pypoplar.engine.cost.vertex_classes import VertexClasses
 from pypoplar.errors import ControlProgramError, PoplarError
@@ -50,12 +50,18 @@ class ClassRuns:
         """What a vertex of a class counts beside its cycles, which an estimate gives; None where it is not known.
 
         Where data decide branches, it is what one vertex counts whose data are ones; of loops whose rounds data decide, and of what
-        faults with ones, nothing is known.
+        faults with ones but may not with other data, nothing is known.
         """
-        if number in self._known or not self._unsaid(number):
-            return self.of(number)
         if number not in self._counted:
-            self._counted[number] = self._of_ones(number)
+            if number in self._known or not self._unsaid(number):
+                try:
+                    return self.of(number)
+                except PoplarError:
+                    if not self._unsaid_faults(number):
+                        raise
+                self._counted[number] = None
+            else:
+                self._counted[number] = self._of_ones(number)
         return self._counted[number]
 
     def _is_found(self, number: int) -> bool:
@@ -104,6 +110,11 @@ class ClassRuns:
             self._unsaid_of[which] = [load for load in deciding_loads(codelet.typed) if not _is_said(load, given)]
         return self._unsaid_of[which]
 
+    def _unsaid_faults(self, number: int) -> list[str]:
+        """Fields whose values can make a vertex of the class fail, and of which no sample tells."""
+        codelet = self._codelet(number)
+        return sorted(faulting_fields(codelet.typed) - self.samples.get(codelet.name, {}).keys())
+
     def _of_ones(self, number: int) -> ClassCost | None:
         if self._goes_round_by_data(number):
             return None
@@ -126,13 +137,24 @@ class ClassRuns:
             self._refuse(number, unsaid)
         codelet = self._codelet(number)
         given = self.samples.get(codelet.name, {})
-        seeds = SEEDS if codelet.name in self.samples and deciding_loads(codelet.typed) else 1
+        seeds = SEEDS if given or (codelet.name in self.samples and deciding_loads(codelet.typed)) else 1
         ran = [self._run(number, given, seed) for seed in range(seeds)]
         costs = [cost for cost in ran if isinstance(cost, ClassCost)]
         if not costs:
-            raise next(fault for fault in ran if isinstance(fault, PoplarError))
+            raise self._of_data(number, next(fault for fault in ran if isinstance(fault, PoplarError)))
         largest = max(costs, key=lambda cost: cost.slots)
         return evolve(largest, least_slots=min(cost.slots for cost in costs))
+
+    def _of_data(self, number: int, fault: PoplarError) -> PoplarError:
+        """A fault, with what to say where other data would not have it."""
+        fields = self._unsaid_faults(number)
+        if not fields:
+            return fault
+        drawn = ", ".join(f"{name!r}: (low, high)" for name in fields)
+        return type(fault)(
+            f"{fault}\nwith ones for the values of {', '.join(map(repr, fields))}, as mode='cost' has no data: give values to "
+            f"draw, sample={{{self._codelet(number).name!r}: {{{drawn}}}}}"
+        )
 
     def _refuse(self, number: int, unsaid: list[DecidingLoad]) -> NoReturn:
         codelet = self._codelet(number).typed

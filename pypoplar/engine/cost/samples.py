@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.codelet.ir.deciding_loads import deciding_fields
+from pypoplar.codelet.ir.deciding_loads import deciding_fields, faulting_fields
 from pypoplar.engine.cost.class_runs import Samples
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.executable.executable import Executable
@@ -35,7 +35,7 @@ def check_samples(executable: Executable, samples: object) -> Samples:
             where = f"sample[{name!r}]"
             if field not in known:
                 raise InvalidOption(f"{where}: {name!r} has no field {field!r}{nearest_or_all(str(field), list(known))}")
-            if field not in deciding_fields(codelets[name].typed):
+            if field not in deciding_fields(codelets[name].typed) | faulting_fields(codelets[name].typed):
                 raise InvalidOption(f"{where}: nothing that {name!r} does depends on the values of {field!r}: leave it out")
             checked[name][field] = _bounds(f"{where}[{field!r}]", bounds, known[field].type)
     return checked
