@@ -210,6 +210,49 @@ def test_what_a_compiled_model_cannot_follow_is_refused():
         training(x)
 
 
+class Follower(Network):
+    """Has the memory of a weight by another name, or a part of it."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.register_buffer("other", part(self.inner.weight.data))
+
+    def forward(self, x):
+        y, loss = super().forward(x)
+        return y + self.other.sum(), loss
+
+
+@pytest.mark.parametrize("part", [lambda whole: whole, lambda whole: whole[1:, ::2], lambda whole: whole.view(torch.int32)])
+def test_memory_of_two_tensors_of_which_a_call_changes_one_is_refused(part):
+    """The device has each of them by itself, so that the one would keep what it was, or be written over the other."""
+    model, x = Follower(part), torch.randn(5, 4)
+    poptorch.inferenceModel(model.eval())(x)  # which changes none of them
+    training = poptorch.trainingModel(model.train(), optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    before = model.inner.weight.clone()
+    with pytest.raises(PoplarRuntimeError, match=r"inner.weight and other share memory, and a call changes inner.weight"):
+        training(x)
+    assert torch.equal(model.inner.weight, before)
+    model.other = model.other.clone()
+    training(x)
+    assert not torch.equal(model.inner.weight, before)
+
+
+def test_weights_that_come_to_share_memory_are_refused_and_those_within_one_memory_are_not():
+    model, x = Network(), torch.randn(5, 4)
+    whole = torch.randn(8, 4)
+    model.inner.weight.data, model.outer.weight.data = whole[::2][:3], whole[1::2][:2, :3]  # rows in turn
+    other = copy.deepcopy(model)
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+    training(x)
+    other(x)[1].backward()
+    optimizer.step()
+    np.testing.assert_allclose(model.outer.weight.detach().numpy(), other.outer.weight.detach().numpy(), rtol=1e-4, atol=1e-5)
+    model.outer.weight.data = model.inner.weight.data[:2, :3]
+    with pytest.raises(PoplarRuntimeError, match=r"inner.weight and outer.weight share memory"):
+        training(x)
+
+
 def test_another_mode_of_layers_is_told_once(caplog):
     model, x = Network(), torch.randn(5, 4)
     training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))

@@ -242,7 +242,8 @@ class PoplarExecutor:
     def _begin(self, built: Built) -> None:
         """Make ready for the first call."""
         used = [one.name for one in built.compiled.state]
-        self._state = ModuleState.of(self._module, used, None if built.update is None else built.update.groups)
+        updated = None if built.update is None else built.update.groups
+        self._state = ModuleState.of(self._module, used, updated, built.facts.buffers)
         if built.states is not None:
             built.states.settle = self._settle
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()

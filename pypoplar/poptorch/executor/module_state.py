@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from attrs import frozen
 
 from pypoplar.errors import PoplarRuntimeError
+from pypoplar.poptorch.capture.meta_tensors import has_values
 from pypoplar.poptorch.user_log import say_once
 
 INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by their size
@@ -21,13 +22,16 @@ class ModuleState:
     tensors: Mapping[str, tuple[torch.Size, torch.dtype]]
     trained: Mapping[str, bool]  # whether a parameter has requires_grad, for training models
     updated: Mapping[str, torch.Tensor]  # the parameters that an optimiser has
+    changed: frozenset[str]  # the parameters and buffers that a call changes
     modes: Mapping[str, bool]  # whether layers are in training mode, by path
 
     @classmethod
-    def of(cls, module: torch.nn.Module, names: Sequence[str], updated: Iterable[str] | None) -> ModuleState:
+    def of(
+        cls, module: torch.nn.Module, names: Sequence[str], updated: Collection[str] | None, buffers: Iterable[str]
+    ) -> ModuleState:
         """The state of a module of which a graph uses the parameters and buffers of these names.
 
-        In training an optimiser has the parameters that are `updated`.
+        In training an optimiser has the parameters that are `updated`; the forward pass changes the `buffers`.
         """
         known = tensors_of(module)
         lost = [name for name in names if name not in known]
@@ -40,12 +44,14 @@ class ModuleState:
             {name: (known[name].shape, known[name].dtype) for name in names},
             {name: one.requires_grad for name, one in parameters.items()},
             {name: parameters[name] for name in updated or ()},
+            frozenset((*(updated or ()), *buffers)),
             {path: layer.training for path, layer in module.named_modules()},
         )
 
     def check(self, module: torch.nn.Module) -> None:
         """`PoplarRuntimeError` for what has changed since and would be ignored; modes of layers are told."""
         self.check_tensors(module)
+        self._check_memory(module)
         for name, one in module.named_parameters(remove_duplicate=False):
             if self.trained.get(name, one.requires_grad) != one.requires_grad:
                 raise PoplarRuntimeError(f"requires_grad of {name} has changed to {one.requires_grad} {AGAIN}")
@@ -58,6 +64,18 @@ class ModuleState:
                 f"train() or eval() of {changed[0] or 'the module'} was called since the model was compiled; that changes nothing: "
                 f"it stays as compiled, after {mode}; make a new model for the other mode"
             )
+
+    def _check_memory(self, module: torch.nn.Module) -> None:
+        """`PoplarRuntimeError` for a tensor that a call changes, of which another one has elements: the device has each alone."""
+        tensors = {name: one for name, one in _named(module) if name in self.tensors}
+        changed = {id(tensors[name]) for name in self.changed if name in tensors}
+        for pair in _sharing(tensors):
+            for name in pair:
+                if id(tensors[name]) in changed:
+                    raise PoplarRuntimeError(
+                        f"{' and '.join(sorted(pair))} share memory, and a call changes {name}: on the device each has its own; "
+                        "clone() one of them, or let both names be one tensor"
+                    )
 
     def check_tensors(self, module: torch.nn.Module) -> None:
         """`PoplarRuntimeError` if parameters or buffers are not there any more, or have other shapes or types."""
@@ -74,10 +92,40 @@ def _told(shape: torch.Size, dtype: torch.dtype) -> str:
     return f"{tuple(shape)} of {str(dtype).removeprefix('torch.')}"
 
 
+def _named(module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    return [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+
+
 def tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and buffers by all of their names."""
-    named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    return {name: tensor.detach() for name, tensor in named}
+    return {name: tensor.detach() for name, tensor in _named(module)}
+
+
+def _sharing(tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, str]]:
+    """The names of each two tensors that have an element in common, and are not one tensor by two names."""
+    first = {id(one): name for name, one in reversed(list(tensors.items())) if has_values(one) and one.numel()}
+    ends = {name: _end(tensors[name]) for name in first.values()}
+    before: list[str] = []
+    for name in sorted(ends, key=lambda name: tensors[name].data_ptr()):
+        before = [other for other in before if ends[other] > tensors[name].data_ptr()]
+        yield from ((other, name) for other in before if _have_in_common(tensors[other], tensors[name]))
+        before.append(name)
+
+
+def _end(tensor: torch.Tensor) -> int:
+    """The address behind a tensor's last element."""
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _have_in_common(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether tensors, of which the second begins within the first, have an element in common; columns of one matrix have none."""
+    size, begin = one.element_size(), one.data_ptr()
+    if other.element_size() != size or (other.data_ptr() - begin) % size:
+        return True
+    taken = torch.zeros((max(_end(one), _end(other)) - begin) // size, dtype=torch.bool)
+    taken.as_strided(one.shape, one.stride()).fill_(True)
+    return bool(taken.as_strided(other.shape, other.stride(), (other.data_ptr() - begin) // size).any())
 
 
 def changed_values(now: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor]) -> set[str] | None:
