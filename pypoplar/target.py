@@ -454,14 +454,15 @@ class Target(ShownInNotebooks):
         InvalidOption
             If `numIPUs` is no such number.
         """
-        return Target.of_preset(
+        target = Target.of_preset(
             "bow",
             TargetType.CPU,
             num_ipus=check_count("numIPUs", numIPUs),
             tiles_per_ipu=1,
             num_worker_contexts=1,
             bytes_per_tile=1 << 40,
-        ).evolve(system="cpu", architecture="cpu")
+        )
+        return attrs.evolve(target, system="cpu", architecture="cpu")
 
     def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
         """The same machine with fewer IPUs or fewer tiles on each.
@@ -489,7 +490,7 @@ class Target(ShownInNotebooks):
                 f"a virtual target of {ipus} IPUs with {tiles} tiles each does not fit into"
                 f" {self.num_ipus} IPUs with {self.tiles_per_ipu} tiles each"
             )
-        return self.evolve(num_ipus=ipus, tiles_per_ipu=tiles)
+        return attrs.evolve(self, num_ipus=ipus, tiles_per_ipu=tiles)
 
     def evolve(self, **changes: TargetValue) -> Target:
         """A copy with some attributes changed (ours).
@@ -527,6 +528,8 @@ class Target(ShownInNotebooks):
                 short = next(short for short, full in SHORT_NAMES.items() if full == attribute)
                 raise PoplarTypeError(f"{short!r} and {attribute!r} are one attribute of a Target")
             values[attribute] = value
+        if self.type is not TargetType.CPU:
+            values |= {name: value for name, value in _what_if.get().items() if name in values}
         return attrs.evolve(self, **values)
 
     # Size and kind
@@ -1012,7 +1015,10 @@ def attribute_of(name: str) -> str:
 
 @contextmanager
 def what_if(changes: Mapping[str, TargetValue]) -> Iterator[None]:
-    """Targets of presets that are made within have these changes, whoever makes them; those of CPUs have not."""
+    """Targets that are made within have these changes, whoever makes them, also by `Target.evolve`; those of CPUs have not.
+
+    What derives targets for itself, as of a part of the IPUs, does so with `attrs.evolve`.
+    """
     token = _what_if.set({attribute_of(name): value for name, value in changes.items()})
     try:
         yield

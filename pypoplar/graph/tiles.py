@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, union
@@ -112,13 +112,13 @@ class Tiles:
             if not 0 < size <= per_ipu:
                 raise InvalidTileMapping(f"a virtual graph of {size} tiles on each IPU: the target has {per_ipu} tiles per IPU")
             chosen = [ipu * per_ipu + tile for ipu in range(ipus) for tile in range(size)]
-            target = self.target.evolve(tiles_per_ipu=size)
+            target = evolve(self.target, tiles_per_ipu=size)
         else:
             chosen = list(range(self._whole(first), self._whole(upper)))
         if not chosen or len(set(chosen)) != len(chosen):
             raise InvalidTileMapping(f"a virtual graph needs at least one tile and each only once, got {chosen[:20]}")
         numbers = [self.check(tile, "a virtual graph") for tile in chosen]
-        return Tiles(target or self.target.evolve(num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
+        return Tiles(target or evolve(self.target, num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
 
     @staticmethod
     def _whole(tile: Any) -> int:
@@ -302,4 +302,4 @@ def part_of(target: Target, count: int, what: str) -> Target:
         raise InvalidOption(f"{what}: {count} replicas need {count} IPUs at least, the target has {ipus}")
     if ipus % count:
         raise InvalidOption(f"{what}: {ipus} IPUs cannot be divided into {count} replicas of equal size")
-    return target if count == 1 else target.evolve(num_ipus=ipus // count)
+    return target if count == 1 else evolve(target, num_ipus=ipus // count)

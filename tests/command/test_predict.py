@@ -103,6 +103,24 @@ def test_a_target_is_changed(run):
     assert full["fullest_tile"]["tiles_beyond"] == 4
 
 
+def test_a_target_is_changed_also_where_the_script_changes_it(run):
+    own = GRAPH.replace("graph = Graph(device)", "graph = Graph(device.getTarget().evolve(clock=2e9, memory=200_000))")
+    assert own != GRAPH
+    usual, slow = (json.loads(run(own + MAKE_ENGINE, "--json", *changes).stdout) for changes in ((), ("--target", "clock=1e9")))
+    for prediction, clock in ((usual, 2e9), (slow, 1e9)):
+        assert prediction["step_seconds"] == pytest.approx(prediction["step_cycles"] / clock)
+        assert prediction["fullest_tile"]["limit"] == 200_000
+
+
+def test_parts_of_a_changed_target_have_their_own_sizes(run):
+    own = GRAPH.replace("graph = Graph(device)", "graph = Graph(device).createVirtualGraph(3)")
+    assert own != GRAPH
+    result = run(
+        own + MAKE_ENGINE.replace("graph, [", "graph.getTopLevelGraph(), ["), "--json", "--target", "tiles=5", "--target", "ipus=2"
+    )
+    assert result.exit_code == 0, result.output
+
+
 def test_a_sweep_has_all_combinations_and_reasons_of_those_that_fail(run):
     result = run(GRAPH + MAKE_ENGINE, "--sweep", "size=100,no", "--target", "clock=1e9,2e9", "--json")
     assert result.exit_code == 0, result.output

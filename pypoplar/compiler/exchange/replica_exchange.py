@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.compiler.exchange.copy_plan import all_pieces
 from pypoplar.compiler.exchange.exchange_costs import Messages, link_cycles, link_flows, port_cycles
@@ -45,13 +45,13 @@ def plan_replica_exchange(
         nothing = np.zeros(tiles, np.int64)
         return ReplicaExchange(Exchange(messages, nothing, nothing), 0)
     joined: dict[str, Any] = {"ipu_link_domain_size": MOST_OF_DOMAIN, "gateway_mode": True}  # its links are not asked for
-    pair = target.evolve(num_ipus=2 * ipus, global_exchange_constraints=(), **joined)
+    pair = evolve(target, num_ipus=2 * ipus, global_exchange_constraints=(), **joined)
     crossing = Messages(both.exchange.messages, both.offset)
     one = link_flows(pair, crossing)[:ipus, ipus:]
     flows = np.zeros((len(receivers), ipus, len(receivers), ipus), np.int64)
     for sender, receiver in enumerate(receivers):
         flows[sender, :, receiver] = one
-    whole = target.evolve(num_ipus=len(receivers) * ipus)
+    whole = evolve(target, num_ipus=len(receivers) * ipus)
     links = link_cycles(whole, flows.reshape(len(receivers) * ipus, -1))
     messages["destination"] -= tiles
     own = Exchange(messages, both.exchange.bytes_sent[:tiles], both.exchange.bytes_received[tiles:])

@@ -243,7 +243,7 @@ def _seats(executable: Executable, used: Int64s) -> Executable:
         options=options,
         codelets=codelets,
         in_place=in_place,
-        target=executable.target.evolve(ipus=1, tiles=SEATS),
+        target=evolve(executable.target, num_ipus=1, tiles_per_ipu=SEATS),
         tile_bytes=np.full(SEATS, executable.tile_bytes.max(initial=TILE_ALIGNMENT)),
         image=Image(nothing, nothing, nothing, _no_bytes()),
         program=_program(),

@@ -7,7 +7,7 @@ from copy import deepcopy
 from functools import lru_cache
 from itertools import pairwise
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.poplin.convolution.calls.chosen_form import Canonical, ChosenForm, choose_form
@@ -92,5 +92,5 @@ def _bounds(work: Sequence[float], tiles: int, least: int) -> tuple[tuple[int, i
 
 def _chosen(target: Target, job: ConvolutionJob, tiles: int) -> ChosenForm:
     """How a convolution is computed on so many tiles."""
-    own = target.evolve(num_ipus=1, tiles_per_ipu=tiles) if tiles < target.getNumTiles() else target
+    own = evolve(target, num_ipus=1, tiles_per_ipu=tiles) if tiles < target.getNumTiles() else target
     return choose_form(own, job.params, job.options, None)
