@@ -78,7 +78,7 @@ def assume(tensor: Tensor, value: int | bool) -> AssumedValue:
     Returns
     -------
     AssumedValue
-        For the argument `assumptions` of `Engine`, `predict` and `sweep`.
+        For the argument `assumptions` of `Engine` and of `predict`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def assume_count(program: RepeatWhileTrue | RepeatWhileFalse, count: int) -> Ass
     Returns
     -------
     AssumedCount
-        For the argument `assumptions` of `Engine`, `predict` and `sweep`.
+        For the argument `assumptions` of `Engine` and of `predict`.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def assume_share(program: If, share: float) -> AssumedShare:
     Returns
     -------
     AssumedShare
-        For the argument `assumptions` of `Engine`, `predict` and `sweep`.
+        For the argument `assumptions` of `Engine` and of `predict`.
 
     Raises
     ------

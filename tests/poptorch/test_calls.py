@@ -490,3 +490,30 @@ def test_another_number_of_arguments_by_position_is_told():
     model(one, one, one)
     with pytest.raises(TensorShapeError, match="Number of positional arguments mismatch: expected 3 arguments but got 2"):
         model(one, one)
+
+
+class Several(nn.Module):
+    """Each argument counts differently, and so do weight and buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(2, 3))
+        self.register_buffer("shift", torch.rand(2, 3))
+
+    def forward(self, x, y, more):
+        result = x - 2 * y + 3 * more["z"] + 5 * self.weight + 7 * self.shift
+        return result, torch.nn.functional.mse_loss(result, y)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_a_tensor_that_is_given_twice_is_two_arguments_of_later_calls(training):
+    module, one = Several(), torch.rand(2, 3)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.0)
+    for first in ((one, one, one), (module.weight, module.shift, module.shift), (module.shift, one, module.weight)):
+        if training:
+            model = poptorch.trainingModel(module, optimizer=optimizer)
+        else:
+            model = poptorch.inferenceModel(module)
+        for x, y, z in (first, torch.rand(3, 2, 3)):
+            for got, want in zip(model(x, y, {"z": z}), module(x, y, {"z": z}), strict=True):
+                torch.testing.assert_close(got, want)

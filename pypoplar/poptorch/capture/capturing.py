@@ -41,7 +41,7 @@ from pypoplar.poptorch.capture.origins import all_users_lines, is_users, operati
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
 from pypoplar.poptorch.capture.problems import CaptureError, Problem, Whereabouts, at_node, listed, refuse
 from pypoplar.poptorch.capture.python_gradients import hooks_of_gradients, noticed_gradients
-from pypoplar.poptorch.capture.shared_memory import buffers_named_once, shared_memory
+from pypoplar.poptorch.capture.shared_memory import apart, buffers_named_once, shared_memory
 from pypoplar.poptorch.capture.side_effects import told_side_effects
 from pypoplar.poptorch.capture.trace_marks import TraceMarks
 from pypoplar.poptorch.capture.training_loss import loss_of
@@ -89,6 +89,7 @@ def capture_unless(
     known: Callable[[ExportedProgram], Known | None],
 ) -> JointGraph | Known:
     """What `capture` gives, or what is `known` of the exported program: it is asked for one in which nothing is wrong so far."""
+    args, kwargs = apart(module, args, kwargs)
     with _use_lazy_graph_module(True):  # graphs on the way become no Python
         try:
             with contextlib.nullcontext() if strategy is None else marked(strategy):

@@ -1,4 +1,4 @@
-"""Tensors of a module and its arguments that share memory: what PyTorch cannot export where one of them is changed."""
+"""Tensors of a module and its arguments that are one, or share memory, which PyTorch cannot export where one is changed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,25 @@ def buffers_named_once() -> Iterator[None]:
 
     with mock.patch.object(torch.nn.Module, "named_buffers", named):
         yield
+
+
+def apart(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of which none is another one, or a parameter or buffer of the module: they share memory instead.
+
+    Export takes a tensor that is given twice for one input, which would have one value in all calls that follow.
+    """
+    seen = {id(one) for one in (*module.parameters(), *module.buffers())}
+
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if id(leaf) in seen:
+            return leaf.detach().requires_grad_(leaf.requires_grad)
+        seen.add(id(leaf))
+        return leaf
+
+    given: tuple[tuple[Any, ...], dict[str, Any]] = pytree.tree_map(own, (args, dict(kwargs)))
+    return given
 
 
 def shared_memory(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Problem]:
