@@ -104,7 +104,7 @@ class Sweep:
         numba = numba_version()
         if numba is None:
             if compiles:
-                _tell_without()
+                _tell_without("there is no numba here, or one that is too old")
             return None
         from pypoplar.host_code import machine  # late: small programs make no machine code of this kind
 
@@ -113,6 +113,10 @@ class Sweep:
         self._looked = True
         if code is None:
             if not compiles:
+                return None
+            problem = _import_problem()
+            if problem:
+                _tell_without(f"numba {numba} cannot be imported here ({problem})")
                 return None
             with COMPILING.during(asked()):
                 code = object_code(self)
@@ -154,10 +158,19 @@ def _has_room(bytes: int) -> bool:
 
 
 @once
-def _tell_without() -> None:
+def _import_problem() -> str:
+    """Why the numba that is installed cannot be imported, as one that is older than NumPy cannot; empty if it can."""
+    try:
+        import numba  # noqa: F401 (late: where code is kept it is not needed)
+    except ImportError as problem:
+        return str(problem)
+    return ""
+
+
+@once
+def _tell_without(why: str) -> None:
     warnings.warn(
-        "there is no numba here, or one that is too old: large graphs are built by NumPy alone, which takes longer; "
-        f"{NUMBA_COMMAND}",
+        f"{why}: large graphs are built by NumPy alone, which takes longer; {NUMBA_COMMAND}",
         RuntimeWarning,
         stacklevel=2,
     )

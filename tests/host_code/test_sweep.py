@@ -237,6 +237,20 @@ def test_without_numba_numpy_does_the_work_and_the_line_to_install_is_said_once(
     assert (begin.tolist(), end.tolist()) == ([0, 2], [1, 5])
 
 
+def test_a_numba_that_cannot_be_imported_is_told_once_and_numpy_does_the_work(at_once, kept, monkeypatch, tmp_path):
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.0 or less')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    for name in ("_import_problem", "_tell_without"):
+        monkeypatch.setattr(sweeps, name, sweeps.once(getattr(sweeps, name).__wrapped__))
+    told = r"numba [\d.]+ cannot be imported here \(Numba needs NumPy 2\.0 or less\): large graphs.*; pip install"
+    with pytest.warns(RuntimeWarning, match=told):
+        assert doubled.code(1) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert doubled.code(1) is None
+
+
 def test_where_few_rows_are_asked_for_a_missing_numba_is_not_missed(at_once, kept, monkeypatch):
     monkeypatch.setattr(sweeps, "numba_version", lambda: None)
     monkeypatch.setattr(sweeps, "COMPILED", 1000)
