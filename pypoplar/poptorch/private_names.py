@@ -61,6 +61,7 @@ NAMES = {
     "torch.nn.Module._forward_pre_hooks": "blocks begin with a hook",
     "torch.nn.Module._backward_hooks": "hooks of gradients are refused",
     "torch.nn.Module._backward_pre_hooks": "the same",
+    "torch.Tensor._version": "whether a tensor, or what a number chooses of it, has been changed",
     "torch.Tensor._backward_hooks": "the same of parameters",
     "torch.Tensor._post_accumulate_grad_hooks": "the same",
     "torch.distributions.Distribution._validate_args": "distributions are not validated while a model is exported",

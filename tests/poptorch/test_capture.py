@@ -56,6 +56,12 @@ def counts(layer, x):
     return x
 
 
+def ends(layer, x):
+    y = x + 1
+    y[x.argmax() :] = 0.5
+    return y
+
+
 def decides(layer, x):
     x = x.sum()
     x[x > 1] = 0.5
@@ -78,7 +84,8 @@ DEPENDENT = {
     ),
     "classes": (lambda layer, x: nn.functional.one_hot((x > 0).long()), "one_hot.* give the number of classes"),
     "data": (lambda layer, x: x * x.data, r"Tensor.data is not seen by a graph: take x.detach\(\)"),
-    "truth": (decides, r"x\[mask\] = value asks for the value of a mask without dimensions: take torch.where\(mask, value, x\)"),
+    "end": (ends, r"x\[...\] = value has a shape that depends on values: take index_select, or torch.where with a mask"),
+    "truth": (decides, r"x\[...\] = value asks for the value of a mask without dimensions: take torch.where\(mask, value, x\)"),
     "argument": (lambda layer, x: layer.weight.add_(1), "the parameter deep.weight is changed in place"),
     "generator": (lambda layer, x: x + torch.rand(3, generator=torch.Generator()), "a torch.Generator"),
 }

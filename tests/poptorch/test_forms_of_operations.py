@@ -173,6 +173,78 @@ def test_a_tensor_of_one_number_is_an_index():
     check(lambda *given: torch.cat([one.reshape(-1) for one in chosen(*given)]), x, arguments=(torch.tensor(2), torch.tensor(-1)))
 
 
+def placed(y, v, i, j):
+    y[i], y[:, j], y[..., i, 2] = v[0, :4], v[:3, 1:2].detach().half(), 7.0
+    y[None, j, 1:3] = v[None, None, :2, :4]
+    y[i] += v[1, 0]
+    y[i, j] = v[2, 3]
+
+
+def changed_through(y, v, i, j):
+    row = y[i]
+    row[1:].mul_(v[:3, :1])
+    row[j] = v[0, :4]
+    i = i + 0
+    row = y[i]
+    i -= 1
+    row += v[2, 4]
+    F.relu(y[:, j], inplace=True)
+
+
+def changed_behind(y, v, i, j):
+    row, column, again = y[i], y[:, j], y[i]
+    y.mul_(2)
+    y[1] = v[0, :4]
+    row.add_(column.sum(0))
+    element = again[j]
+    again[0, 1:] += v[1, 1:4] * element[1:].clone()
+    y += row[0] + element + column.sum()
+
+
+def exchanged(y, v, i, j):
+    for round in range(2):
+        kept = y[i].clone()
+        y[i] = y[1]
+        y[1] = kept * v[0, round]
+
+
+@pytest.mark.parametrize("change", [placed, changed_through, changed_behind, exchanged])
+def test_what_a_tensor_of_one_number_chooses_is_a_view(change):
+    """In PyTorch it is: its changes are those of the whole, and the other way round."""
+
+    def whole(x, v, i, j):
+        y = x * 1
+        change(y, v, i, j)
+        return y
+
+    for type in (torch.int64, torch.int16):
+        numbers = torch.tensor(2, dtype=type), torch.tensor(-1, dtype=type)
+        check(lambda x, v, numbers=numbers: whole(x, v, *numbers), random(3, 4, 4), random(3, 5, seed=1))
+        check(whole, random(3, 4, 4), random(3, 5, seed=1), arguments=numbers)
+
+
+class Cache(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(3, 4))
+
+    def forward(self, row, number):
+        self.rows[number] = row
+        self.rows[number][1:].mul_(2)
+        return self.rows.sum(0)
+
+
+def test_a_buffer_keeps_what_is_placed_at_a_number():
+    here, there = Cache(), Cache()
+    model = poptorch.inferenceModel(here)
+    for number in (2, 0, 2, -2):
+        row = random(4, seed=number + 2)
+        assert torch.equal(model(row, torch.tensor(number)), there(row, torch.tensor(number)))
+        assert torch.equal(here.rows, there.rows)
+    with pytest.raises(IndexError):
+        model(row, torch.tensor(3))
+
+
 def test_an_index_beyond_its_dimension_is_named():
     model = poptorch.inferenceModel(Chosen())
     assert torch.equal(model(torch.arange(4.0), torch.tensor(3)), torch.tensor(3.0))

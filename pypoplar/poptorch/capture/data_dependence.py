@@ -72,7 +72,7 @@ NAMES = {
     "__index__": "a tensor as an index",
     "__bool__": "if, while or bool",
     "__getitem__": "x[...] with a mask",
-    "__setitem__": "x[mask] = value",
+    "__setitem__": "x[...] = value",
     "__array__": "a NumPy function of a tensor",
     "data": "Tensor.data",
     "_return_output": "unique",
@@ -213,13 +213,12 @@ def _what(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | 
         return None
     if name == "one_hot" and (args[1] if len(args) > 1 else kwargs.get("num_classes", UNKNOWN_CLASSES)) != UNKNOWN_CLASSES:
         return None
-    if name == "__getitem__":
+    if name in ("__getitem__", "__setitem__"):
         parts = args[1] if isinstance(args[1], tuple) else (args[1],)
         if any(isinstance(end, torch.Tensor) for one in parts if isinstance(one, slice) for end in (one.start, one.stop, one.step)):
             return SLICE
-        return MASK if any(map(_is_mask, parts)) else None
-    if name == "__setitem__":
-        parts = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if name == "__getitem__":
+            return MASK if any(map(_is_mask, parts)) else None
         return TRUTH if any(_is_mask(one) and not one.dim() for one in parts) else None
     return CALLS.get(name)
 
