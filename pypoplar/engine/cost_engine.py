@@ -16,9 +16,10 @@ from pypoplar.engine.engine import Engine, Mode, listed_assumptions
 from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.replicas.host_side import replica_number
 from pypoplar.engine.runs import Runs
-from pypoplar.engine.streams import unknown_name
+from pypoplar.engine.streams import check_stream_array, unknown_name
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.assumptions import Assumption
 from pypoplar.report.run_account import RunHistory
@@ -86,8 +87,8 @@ class CostEngine(Engine):
     # What has no data
 
     def connectStream(self, name: str, array: AnyArray) -> None:
-        """Nothing is read from the array or written to it; the stream has to be there."""
-        self._require_stream(name)
+        """Nothing is read from the array or written to it, which is checked as if there were."""
+        check_stream_array(self._require_stream(name), array)
 
     def connectStreamToCallback(self, name: str, replica: object, callback: object = None) -> None:
         """Refused: callbacks give and take data."""
@@ -118,10 +119,11 @@ class CostEngine(Engine):
         """Refused: nothing is printed."""
         _refuse("nothing is printed", "leave setPrintStream out")
 
-    def _require_stream(self, name: str) -> None:
-        known = [stream.name for stream in self.executable.streams if stream.kind != "internal"]
+    def _require_stream(self, name: str) -> StreamPlan:
+        known = {stream.name: stream for stream in self.executable.streams if stream.kind != "internal"}
         if str(name) not in known:
-            raise unknown_name("stream", name, known)
+            raise unknown_name("stream", name, list(known))
+        return known[str(name)]
 
 
 @frozen(eq=False)

@@ -124,6 +124,28 @@ def check_callback(name: str, callback: Callback) -> None:
         )
 
 
+def check_stream_array(plan: StreamPlan, array: AnyArray) -> None:
+    """`StreamConnectionError` for what is no host memory of a stream."""
+    name = plan.name
+    dtype = BY_NAME[plan.type].dtype
+    if not isinstance(ordered(array, f"stream {name!r}", "numpy.array([1.0, 2.0])"), np.ndarray):
+        hint = "connectStreamToCallback takes functions" if callable(array) else f"write numpy.array(values, numpy.{dtype})"
+        raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}; {hint}")
+    if array.dtype != dtype:
+        raise StreamConnectionError(
+            f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}; "
+            f"write array.astype(numpy.{dtype})"
+        )
+    if not array.flags.c_contiguous:
+        raise StreamConnectionError(f"stream {name!r}: the array has to be C-contiguous; pass numpy.ascontiguousarray(...)")
+    if plan.kind == "to host" and not array.flags.writeable:
+        raise StreamConnectionError(f"stream {name!r} writes to the host, but the array is read-only")
+    if (array.size == 0 and plan.elements > 0) or (plan.elements > 0 and array.size % plan.elements):
+        raise StreamConnectionError(
+            f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, no multiple of that"
+        )
+
+
 @define(eq=False)
 class HostStreams:
     """The streams of one engine."""
@@ -186,24 +208,7 @@ class HostStreams:
     def connect(self, name: str, array: AnyArray) -> None:
         """Connect host memory: see `Engine.connectStream`."""
         number = self.find(name)
-        plan = self.plans[number]
-        dtype = BY_NAME[plan.type].dtype
-        if not isinstance(ordered(array, f"stream {name!r}", "numpy.array([1.0, 2.0])"), np.ndarray):
-            hint = "connectStreamToCallback takes functions" if callable(array) else f"write numpy.array(values, numpy.{dtype})"
-            raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}; {hint}")
-        if array.dtype != dtype:
-            raise StreamConnectionError(
-                f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}; "
-                f"write array.astype(numpy.{dtype})"
-            )
-        if not array.flags.c_contiguous:
-            raise StreamConnectionError(f"stream {name!r}: the array has to be C-contiguous; pass numpy.ascontiguousarray(...)")
-        if plan.kind == "to host" and not array.flags.writeable:
-            raise StreamConnectionError(f"stream {name!r} writes to the host, but the array is read-only")
-        if (array.size == 0 and plan.elements > 0) or (plan.elements > 0 and array.size % plan.elements):
-            raise StreamConnectionError(
-                f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, no multiple of that"
-            )
+        check_stream_array(self.plans[number], array)
         self._invalidate(number)
         self._callbacks.pop(number, None)
         self._bind(number, array)

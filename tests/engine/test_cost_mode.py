@@ -29,6 +29,7 @@ from pypoplar import (
     Output,
     PoplarError,
     PoplarTypeError,
+    StreamConnectionError,
     UnknownHandle,
     Vector,
     Vertex,
@@ -367,6 +368,9 @@ def test_what_needs_data_is_refused_with_what_to_use():
     engine = bench.engine([Copy(x, stream), PrintTensor(x)], mode="cost")
     engine.connectStream("out", np.zeros(2, np.int32))
     engine.run(0)
+    for wrong in (np.zeros(3, np.int32), np.zeros(2), [0, 0], np.zeros((2, 2), np.int32)[:, 0]):
+        with pytest.raises(StreamConnectionError):
+            engine.connectStream("out", wrong)
     for refused in (
         lambda: engine.writeTensor("x", [1, 2]),
         lambda: engine.readTensor("x"),
