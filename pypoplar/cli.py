@@ -8,7 +8,6 @@ import platform
 import re
 import runpy
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -593,16 +592,9 @@ def _raised_at(trace: TracebackType | None) -> str:
     """The user's innermost line on the way to the error, not one of a library that stands between; none if there is none."""
     frames = traceback.extract_tb(trace)
     own = [frame for frame in frames if not (frame.filename.startswith("<") or is_ours(frame.filename))]  # < of imports
-    users = [frame for frame in own if not _is_installed(frame.filename)]
+    users = [frame for frame in own if not resources.is_installed(frame.filename)]
     lines = [f"  at {last.filename}:{last.lineno}  {last.line or ''}" for last in (users or own)[-1:]]
     return "\n".join([*lines, "  (pypoplar --traceback shows the way there)"])
-
-
-def _is_installed(filename: str) -> bool:
-    """Whether a file is of Python's own library, or of a package."""
-    path = Path(filename).resolve()
-    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return any(map(path.is_relative_to, libraries)) and not path.is_relative_to(resources.directory("tutorials"))
 
 
 def _from_script(trace: TracebackType | None, script: str) -> TracebackType | None:

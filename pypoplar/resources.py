@@ -6,6 +6,7 @@ In a checkout (and so in an editable install) they stand beside the package; a w
 from __future__ import annotations
 
 import ast
+import sysconfig
 from functools import cache
 from pathlib import Path
 
@@ -97,3 +98,10 @@ def _imported(path: Path) -> list[str]:
 
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_installed(filename: str) -> bool:
+    """Whether a file is of Python's own library, or of a package, and none of a tutorial's."""
+    path = Path(filename).resolve()
+    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return any(map(path.is_relative_to, libraries)) and not path.is_relative_to(directory("tutorials"))

@@ -210,11 +210,24 @@ def _script_line(path: Path) -> str:
 
 @contextmanager
 def _as_main(case: ScriptCase) -> Iterator[None]:
-    """Arguments and search path are those of a script that Python runs."""
-    argv, search = sys.argv[:], sys.path[:]
+    """Arguments and search path are those of a script that Python runs, and so are modules beside it: no script before had them."""
+    argv, search, modules = sys.argv[:], sys.path[:], {*sys.modules}
     sys.argv = [str(case.path), *case.arguments]
     sys.path[:0] = [str(case.path.resolve().parent), POPTORCH]
     try:
         yield
     finally:
         sys.argv, sys.path[:] = argv, search
+        for name in {*sys.modules} - modules:
+            if _stands_below(sys.modules[name], case.path.resolve().parent):
+                del sys.modules[name]
+
+
+def _stands_below(module: Any, directory: Path) -> bool:
+    """Whether a module's file is in a directory, or in one below it, and of no installed package."""
+    file = getattr(module, "__file__", None)
+    places = [file] if file else [*getattr(module, "__path__", [])]  # packages without an __init__.py have places alone
+    return any(
+        Path(place).resolve().is_relative_to(directory) and not is_ours(place) and not resources.is_installed(place)
+        for place in places
+    )

@@ -191,6 +191,18 @@ def test_what_is_no_option_is_refused(run, arguments, code, message):
     assert message in result.stderr
 
 
+def test_each_case_of_a_sweep_has_modules_of_its_own(run, tmp_path):
+    (tmp_path / "chosen.py").write_text("import sys\n\nsize = int(sys.argv[-1])\n", encoding="utf-8")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "chosen.py").write_text("from chosen import size\n", encoding="utf-8")
+    for imported in ("from chosen import size", "from parts import chosen\nsize = chosen.size"):
+        own = GRAPH.replace("graph = Graph(device)", f"{imported}\ngraph = Graph(device)")
+        text = run(own + MAKE_ENGINE, "--sweep", "size=100,1000", "--json").stdout
+        cycles = [row["result"]["step_cycles"] for row in json.loads(text)]
+        assert cycles[0] < cycles[1]
+    assert not {"chosen", "parts", "parts.chosen"} & {*sys.modules}
+
+
 @pytest.mark.no_cover
 def test_processes_share_a_sweep(run):
     arguments = ("--sweep", "size=100,200", "--target", "clock=1e9", "--json")
