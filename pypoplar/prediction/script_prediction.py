@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 import traceback
@@ -60,7 +61,7 @@ def predict_script(case: ScriptCase) -> Prediction:
     An error that the script raises before comes through as it is, and so does what the prediction refuses.
     """
     watcher = ScriptWatcher(case)
-    with what_if(case.target), watched(watcher), _as_main(case), redirect_stdout(sys.stderr):
+    with what_if(case.target), watched(watcher), _settings_kept(), _as_main(case), redirect_stdout(sys.stderr):
         try:
             runpy.run_path(str(case.path), run_name="__main__")
         except Stopped as stop:
@@ -221,6 +222,23 @@ def _as_main(case: ScriptCase) -> Iterator[None]:
         for name in {*sys.modules} - modules:
             if _stands_below(sys.modules[name], case.path.resolve().parent):
                 del sys.modules[name]
+
+
+@contextmanager
+def _settings_kept() -> Iterator[None]:
+    """What a script sets for its process is set for no other: directory, environment, and the defaults of PyTorch."""
+    directory, environment = os.getcwd(), {**os.environ}
+    try:
+        yield
+    finally:
+        os.chdir(directory)
+        os.environ.clear()
+        os.environ.update(environment)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.set_default_dtype(torch.float32)
+            torch.set_default_device(None)
+            torch.set_grad_enabled(True)
 
 
 def _stands_below(module: Any, directory: Path) -> bool:

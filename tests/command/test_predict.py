@@ -203,6 +203,35 @@ def test_each_case_of_a_sweep_has_modules_of_its_own(run, tmp_path):
     assert not {"chosen", "parts", "parts.chosen"} & {*sys.modules}
 
 
+SETTINGS = """
+import os, sys
+import poptorch, torch
+
+if sys.argv[-1] == "set":
+    torch.set_default_dtype(torch.half)
+    torch.set_default_device("meta")
+    torch.set_grad_enabled(False)
+    os.environ["POPTORCH_DEFAULT_OPTIONS"] = '{"deviceIterations": 4}'
+    os.mkdir("elsewhere")
+    os.chdir("elsewhere")
+print(torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), os.path.basename(os.getcwd()))
+model = poptorch.inferenceModel(torch.nn.Linear(4, 2))
+model(torch.ones(8, 4))
+"""
+
+
+def test_what_a_script_sets_for_its_process_is_not_set_for_the_next_case(run, tmp_path):
+    pytest.importorskip("torch")
+    result = run(SETTINGS, "--sweep", "how=no,set,no", "--target", "tiles=8", "--json")
+    assert result.exit_code == 0, result.output
+    first, other, last = json.loads(result.stdout)
+    assert first == last
+    assert first["result"]["step_cycles"] != other["result"]["step_cycles"]
+    told = result.stderr.splitlines()
+    assert told[0] == told[2] == f"torch.float32 cpu True {tmp_path.name}"
+    assert told[1] == "torch.float16 meta False elsewhere"
+
+
 @pytest.mark.no_cover
 def test_processes_share_a_sweep(run):
     arguments = ("--sweep", "size=100,200", "--target", "clock=1e9", "--json")
