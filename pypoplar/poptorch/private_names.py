@@ -61,6 +61,8 @@ NAMES = {
     "torch.nn.Module._forward_pre_hooks": "blocks begin with a hook",
     "torch.nn.Module._backward_hooks": "hooks of gradients are refused",
     "torch.nn.Module._backward_pre_hooks": "the same",
+    "torch.optim.Optimizer._optimizer_step_pre_hooks": "that hooks of a step are not called is told",
+    "torch.optim.Optimizer._optimizer_step_post_hooks": "the same",
     "torch.Tensor._version": "whether a tensor, or what a number chooses of it, has been changed",
     "torch.Tensor._backward_hooks": "the same of parameters",
     "torch.Tensor._post_accumulate_grad_hooks": "the same",

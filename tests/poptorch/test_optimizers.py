@@ -288,6 +288,19 @@ def test_a_class_of_the_users_own_is_told_to_have_the_steps_of_its_base(base, ca
         assert len([one for one in caplog.messages if words in one]) == told
 
 
+@pytest.mark.parametrize("register", ["register_step_pre_hook", "register_step_post_hook"])
+def test_hooks_of_a_step_are_told_not_to_be_called(register, caplog):
+    module = torch.nn.Linear(2, 1)
+    plain, hooked = (torch.optim.SGD(module.parameters(), lr=0.1) for _ in range(2))
+    getattr(hooked, register)(lambda *given: None)
+    words = "SGD has hooks of its step, which are not called"
+    model = poptorch.trainingModel(Summed(module), optimizer=plain)
+    assert not any(words in one for one in caplog.messages)
+    model.setOptimizer(hooked)
+    poptorch.trainingModel(Summed(module), optimizer=hooked)
+    assert len([one for one in caplog.messages if words in one]) == 2
+
+
 class Summed(torch.nn.Module):
     """A layer whose sum is the loss."""
 

@@ -18,6 +18,7 @@ OF_OBJECTS = (
     torch.zeros(1),
     torch.zeros(1).untyped_storage(),
     torch.utils.data.DataLoader([0]),
+    torch.optim.SGD([torch.zeros(1)]),
 )
 OWN = {  # attributes and parts of names that are pypoplar's
     *("_device_states", "_gradient", "_order_momentum_accum_type"),

@@ -28,7 +28,7 @@ from pypoplar.poptorch.executor.replicated_parameter import ReplicatedParameter
 from pypoplar.poptorch.executor.transfer_times import NONE, Counters, TransferTimes, latency
 from pypoplar.poptorch.explicit_backward import refuse_backward
 from pypoplar.poptorch.optim import Optimizer
-from pypoplar.poptorch.optim.optimizer_kinds import tell_of_subclass
+from pypoplar.poptorch.optim.optimizer_kinds import tell_of_own_code
 from pypoplar.poptorch.options import Options, ShardedExecution
 from pypoplar.poptorch.user_log import logger
 from pypoplar.prediction.prediction import Prediction
@@ -75,7 +75,7 @@ class PoplarExecutor:
             raise InvalidOption(_not_accumulated(chosen))
         if optimizer is not None:
             _average_as_they_come(chosen, optimizer)
-            tell_of_subclass(optimizer)
+            tell_of_own_code(optimizer)
         for taken in filter(None, (chosen, options)):  # what changes there later would not reach the model
             taken._freeze()
         self._user_model, self._options, self._optimizer = model, chosen, optimizer
@@ -301,7 +301,7 @@ class PoplarExecutor:
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
         if optimizer is not self._optimizer:
-            tell_of_subclass(optimizer)
+            tell_of_own_code(optimizer)
         if self._built is not None and self._built.states is not None:
             self._settle()
             for handle, number in self._built.states.update.numbers(optimizer).items():

@@ -72,9 +72,11 @@ def optimizer_kind(optimizer: object) -> str:
     return "AdamW" if True in decoupled else "Adam"
 
 
-def tell_of_subclass(optimizer: torch.optim.Optimizer) -> None:
-    """Warn of a class of the user's own, of which the device has nothing but the numbers."""
+def tell_of_own_code(optimizer: torch.optim.Optimizer) -> None:
+    """Warn of a class of the user's own, and of hooks: the device has nothing but the numbers."""
     cls = type(optimizer)
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        logger.warning("%s has hooks of its step, which are not called: the device makes the steps", cls.__name__)
     if not cls.__module__.startswith(("torch.", "pypoplar.")):
         logger.warning(
             "%s is a class of your own. Poptorch does not run Python optimizer code directly; the device makes steps of %s",
