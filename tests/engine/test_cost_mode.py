@@ -189,6 +189,37 @@ def test_draws_that_all_fault_refuse_with_the_line():
     engine.run()
 
 
+class Growing(Vertex):
+    out: Output[INT]
+    rounds: INT
+    steps: Vector[INT]
+
+    def compute(self) -> None:
+        total = 0
+        for _ in range(self.rounds):
+            total += 1
+        for step in self.steps:
+            for _ in range(step):
+                total += 1
+        self.out = total
+        self.rounds += 1
+        self.steps[0] += 1
+
+
+@pytest.mark.parametrize(("rounds", "steps"), [(1, 1), (9, 1), (1, 9), (4, 6)])
+def test_plain_fields_that_are_written_are_drawn(rounds, steps):
+    bench = Bench()
+    program = bench.execute(Growing, out=bench.variable("out", [0])[0], rounds=rounds, steps=[steps] * 3)
+    run = bench.engine(program)
+    run.run()
+    sample = {"Growing": {"rounds": (rounds, rounds), "steps": (steps, steps)}}
+    other = bench.execute(Growing, out=bench.variable("other", [0])[0], rounds=2, steps=[2] * 3)
+    engine = Engine(bench.graph, other, mode="cost", sample=sample)
+    engine.load(bench.device)
+    engine.run()
+    assert engine.getReport().execution.totalCycles.total == run.getReport().execution.totalCycles.total
+
+
 class Share(Vertex):
     parts: Input[INT]
     out: Output[INT]

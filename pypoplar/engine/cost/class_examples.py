@@ -191,12 +191,12 @@ class ClassExamples:
                     own[:] = self.plain.bytes(int(tile[seat]), begin, length * size)
 
     def _fill(self, seat: int, number: int, given: Draws, seed: int) -> None:
-        """Put data where the fields of edges lie."""
+        """Put data where the fields of edges lie, and plain fields whose values are drawn, as they are written."""
         memory, words, codelet = self.state.memory.from_tile(seat), self.executable.computes.words, int(self.codelet[number])
         random = np.random.default_rng((seed, number)) if given else None
         row = int(self.classes.first_word[number])
         for described, place in zip(self.executable.codelets[codelet].fields, self.rows[codelet].fields, strict=True):
-            if described.access == "state":
+            if described.access == "state" and described.name not in given:
                 continue
             start, extent = int(words[row + place.start]), 1 if place.extent == NOTHING else int(words[row + place.extent])
             spans = self._listed(start, extent) if described.form == "list" else [(start, extent)]
