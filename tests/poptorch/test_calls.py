@@ -517,3 +517,22 @@ def test_a_tensor_that_is_given_twice_is_two_arguments_of_later_calls(training):
         for x, y, z in (first, torch.rand(3, 2, 3)):
             for got, want in zip(model(x, y, {"z": z}), module(x, y, {"z": z}), strict=True):
                 torch.testing.assert_close(got, want)
+
+
+def test_that_no_gradient_goes_through_an_argument_is_told_where_it_would_have_one(caplog):
+    module = Several()
+    model = poptorch.trainingModel(module, optimizer=torch.optim.SGD(module.parameters(), lr=0.1))
+    y, z = torch.rand(2, 2, 3)
+    told = []
+    for x in (torch.rand(2, 3), module.weight, torch.rand(2, 3, requires_grad=True)):
+        before = module.weight.detach().clone()
+        grad = torch.autograd.grad(module(x.detach(), y, {"z": z})[1], module.weight)[0]
+        with caplog.at_level(logging.WARNING, "poptorch"):
+            model(x, y, {"z": z})
+        torch.testing.assert_close(module.weight.detach(), before - 0.1 * grad)
+        told.append(sum("an argument has requires_grad=True: it is taken as detach() gives it" in said for said in caplog.messages))
+    assert told == [0, 1, 1]
+    with caplog.at_level(logging.WARNING, "poptorch"):
+        caplog.clear()
+        poptorch.inferenceModel(module)(module.weight, y, {"z": z})
+    assert not caplog.messages

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.poptorch.capture.own_dictionaries import know_dicts
+from pypoplar.poptorch.user_log import say_once
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -111,6 +112,12 @@ def _arranged(given: Any, like: Any) -> Any:
     if type(given) in (list, tuple) and type(like) in (list, tuple) and len(given) == len(like):
         return [_arranged(one, other) for one, other in zip(given, like, strict=True)]
     return given
+
+
+def tell_of_gradients(leaves: list[Any], trains: bool) -> None:
+    """Say it where an argument of a model that `trains` has a gradient in PyTorch, as a parameter that is given has."""
+    if trains and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
+        say_once("an argument has requires_grad=True: it is taken as detach() gives it, and no gradient goes through it")
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -17,7 +17,13 @@ from pypoplar.poptorch.asserted_errors import AssertedState
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.building import Built, build
-from pypoplar.poptorch.executor.call_arguments import CallArguments, in_order, optional_arguments, outside_inference_mode
+from pypoplar.poptorch.executor.call_arguments import (
+    CallArguments,
+    in_order,
+    optional_arguments,
+    outside_inference_mode,
+    tell_of_gradients,
+)
 from pypoplar.poptorch.executor.compile_hooks import POST_COMPILE, PRE_COMPILE, call_hooks
 from pypoplar.poptorch.executor.kept_model import KeptModel
 from pypoplar.poptorch.executor.model_file import ExportedModel, ModelFile, pack, read_model, write_model
@@ -132,6 +138,7 @@ class PoplarExecutor:
         assert self._state is not None
         given = in_order(self._module, args, kwargs)
         leaves = self._given.check(given, built.compiled.arguments)
+        tell_of_gradients(leaves, built.update is not None)
         if not self._held:
             self._state.check(self._module)
         if not self._attached:
