@@ -219,7 +219,7 @@ class Follower(Network):
 
     def forward(self, x):
         y, loss = super().forward(x)
-        return y + self.other.sum(), loss
+        return y + self.other.flatten()[0], loss
 
 
 @pytest.mark.parametrize("part", [lambda whole: whole, lambda whole: whole[1:, ::2], lambda whole: whole.view(torch.int32)])
