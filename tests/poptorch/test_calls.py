@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import pickle
 from collections import OrderedDict
 
 import numpy as np
@@ -208,6 +209,18 @@ def test_what_a_compiled_model_cannot_follow_is_refused():
     model.outer = nn.Identity()
     with pytest.raises(PoplarRuntimeError, match=r"the module has lost outer.weight"):
         training(x)
+
+
+def test_a_compiled_model_says_what_can_be_copied_and_saved():
+    model, x = Network().eval(), torch.randn(5, 4)
+    inference = poptorch.inferenceModel(model)
+    inference(x)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(PoplarTypeError, match=r"a compiled model cannot be copied or pickled: take its module"):
+            copied(inference)
+    assert torch.equal(pickle.loads(pickle.dumps(inference.model)).inner.weight, model.inner.weight)
+    inference.destroy()
+    assert torch.equal(copy.deepcopy(inference)(x)[0], inference(x)[0])
 
 
 class Follower(Network):

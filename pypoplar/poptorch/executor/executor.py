@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, SupportsIndex
 
 import torch
 
@@ -118,6 +118,14 @@ class PoplarExecutor:
         found = getattr(self.__dict__["_user_model"], name)
         replicated = isinstance(found, torch.nn.Parameter) and self._options.replication_factor > 1
         return ReplicatedParameter(name, found) if replicated else found
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if self._built is not None:
+            raise PoplarTypeError(
+                "a compiled model cannot be copied or pickled: take its module, which is its `model`, or that one's state_dict(); "
+                "save() writes the executable, too"
+            )
+        return super().__reduce_ex__(protocol)
 
     # calls
 
