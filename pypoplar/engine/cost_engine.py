@@ -22,7 +22,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.assumptions import Assumption
-from pypoplar.report.run_account import RunHistory
+from pypoplar.report.run_account import RunAccount, RunHistory
 from pypoplar.tracebacks import public
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ class CostEngine(Engine):
         if replica is not None:
             replica_number(replica, self.executable.replicas, "getReport")
         return self._runs
+
+    def _accounts_of_replicas(self) -> dict[int, list[RunAccount]]:
+        return dict.fromkeys(range(self.executable.replicas), self._runs.accounts())
 
     def _load(self) -> None:
         self._cost.restart()

@@ -43,7 +43,7 @@ from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.program.assumptions import AssumedCount, AssumedShare, AssumedValue, Assumption
 from pypoplar.progress import CompileBar, RunBar, wanted
-from pypoplar.report.run_account import RunHistory
+from pypoplar.report.run_account import RunAccount, RunHistory
 from pypoplar.signatures import misfit
 from pypoplar.tracebacks import public
 from pypoplar.types import BY_NAME
@@ -825,14 +825,23 @@ class Engine(ShownEngine):
         Returns
         -------
         Report
-            Of one replica; memory is the same for all.
+            Of one replica; memory is the same for all, and `Execution.replicas` has the cycles of each.
 
         Raises
         ------
         PoplarIndexError
             If there is no such replica.
         """
-        return self._report_maker()(self._profiled(replica).history())
+        report = self._report_maker()(self._profiled(replica).history())
+        if self.executable.replicas == 1:
+            return report
+        from pypoplar.report.making.replica_totals import with_replicas  # late: many programs make no report
+
+        return with_replicas(report, self.executable, self._accounts_of_replicas())
+
+    def _accounts_of_replicas(self) -> dict[int, list[RunAccount]]:
+        """The runs of the replicas of this process, by their numbers."""
+        return {replica.number: replica.runs.accounts() for replica in self._host.replicas}
 
     def _profiled(self, replica: int | None) -> Runs:
         """The runs of which a report tells, those of a replica; where there is only one, the option changes nothing."""

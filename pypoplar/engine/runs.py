@@ -161,15 +161,24 @@ class Runs:
     def history(self) -> RunHistory:
         """The runs so far, but for one that goes on."""
         with self._lock:
-            runs = [self._run_account(run.name, 1, run.account, run.tiles, run.recorded) for run in self._kept]
-            if self._later_count:
-                runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
+            runs = self._accounts()
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
             events = np.where(is_handle, 0, self._events_of_steps())
             executions = sum(int((run.executions * events).sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
             recorded = recorded_executions(self.state.step_account) if self._kept else 0
             return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts(), tuple(self._failed), recorded)
+
+    def accounts(self) -> list[RunAccount]:
+        """Those of the runs so far, but for one that goes on: of each that is kept apart, and of all later ones together."""
+        with self._lock:
+            return self._accounts()
+
+    def _accounts(self) -> list[RunAccount]:
+        runs = [self._run_account(run.name, 1, run.account, run.tiles, run.recorded) for run in self._kept]
+        if self._later_count:
+            runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
+        return runs
 
     def _events_of_steps(self) -> Int64s:
         """By step how many events an execution is: of several IPUs one for each that has a share of it."""

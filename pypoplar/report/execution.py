@@ -376,6 +376,22 @@ class TileAverage:
     copies: float = 0.0
 
 
+@frozen
+class ReplicaExecution:
+    """What the runs of one of several replicas took, given by `Execution.replicas`.
+
+    Attributes
+    ----------
+    replica:
+        Its number.
+    totalCycles:
+        Its cycles from start to end of all runs: those of its latest IPU. `Engine.getReport` of its number tells the rest.
+    """
+
+    replica: int
+    totalCycles: Total
+
+
 class Steps(tuple[Step, ...], ShownInNotebooks):
     """The static steps that ran, given by `Execution.steps`: a tuple of `Step` that notebooks show as a table."""
 
@@ -408,6 +424,8 @@ class Execution(ShownInNotebooks):
         By step: what runs on the tile that it waits for.
     lines:
         Cycles by source line, where a profile of the execution was asked for.
+    replicas:
+        The replicas of this process, each with its cycles; all else is of one of them. Empty where there is one, and of a file.
     """
 
     steps: Steps = field(converter=Steps)
@@ -419,8 +437,8 @@ class Execution(ShownInNotebooks):
     clockFrequency: float = 0.0
     copies_known: bool = True
     slowest_vertices: Mapping[int, tuple[SizedVertices, ...]] = field(factory=dict)
-
     lines: LineProfile | None = None
+    replicas: tuple[ReplicaExecution, ...] = ()
 
     if not TYPE_CHECKING:
         __getattr__ = missing

@@ -433,6 +433,11 @@ def test_copies_across_replicas_of_several_ipus_cross_between_their_ipus(mode):
     engine.writeTensor("each", np.arange(16, dtype=np.int32))
     engine.run()
     assert engine.readTensor("y").tolist() == [list(range(8, 16)), list(range(8))]
+    engine.run()
+    replicas = engine.getReport(1).execution.replicas
+    assert [one.replica for one in replicas] == [0, 1]
+    assert [one.totalCycles for one in replicas] == [engine.getReport(number).execution.totalCycles for number in range(2)]
+    assert replicas[0].totalCycles.total > 0
 
 
 def test_parts_of_several_variables_cross_together(bench, mode):

@@ -79,6 +79,8 @@ def left(made, engine, replica, arrays, out, one):
             values[name, row] = np.zeros(count, dtype)
             engine.copyFromRemoteBuffer(name, values[name, row], row, replica)
     execution = engine.getReport(replica).execution
+    if execution is not None and not one:
+        assert execution.replicas[replica].totalCycles == execution.totalCycles
     facts = [] if execution is None else [*map(step_facts, execution.steps), traced(execution.trace)]
     printed = out.getvalue().replace(f"replica {replica}, ", "")
     return {"values": values, "arrays": arrays, "printed": printed, "facts": facts, "clock": engine._replicas[replica].state.clock}
