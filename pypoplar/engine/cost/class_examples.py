@@ -57,7 +57,7 @@ class ClassCost:
 class ClassExamples:
     """The machine, and the classes whose examples it can run."""
 
-    priced: Executable
+    priced: Executable  # of which the classes are
     executable: Executable  # of what sits on the seats
     classes: VertexClasses
     vertex: Int64s  # [classes]

@@ -52,17 +52,16 @@ class ClassRuns:
         Where data decide branches, it is what one vertex counts whose data are ones; of loops whose rounds data decide, and of what
         faults with ones but may not with other data, nothing is known.
         """
-        if number not in self._counted:
-            if number in self._known or not self._unsaid(number):
-                try:
-                    return self.of(number)
-                except PoplarError:
-                    if not self._unsaid_faults(number):
-                        raise
-                self._counted[number] = None
-            else:
-                self._counted[number] = self._of_ones(number)
-        return self._counted[number]
+        if number in self._counted:
+            return self._counted[number]
+        if number not in self._known and self._unsaid(number):
+            return self._counted.setdefault(number, self._of_ones(number))
+        try:
+            return self.of(number)
+        except PoplarError:
+            if not self._unsaid_faults(number):
+                raise
+        return self._counted.setdefault(number, None)
 
     def _is_found(self, number: int) -> bool:
         return number in self._known or number in self._counted or number in self._ran
