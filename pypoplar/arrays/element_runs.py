@@ -6,6 +6,7 @@ Run k holds ``start[k] + i * step[k]`` for ``i < count[k]``. A run of one elemen
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from pypoplar.arrays.swept import filled
 
 FEWEST_IN_ROW = 5  # elements of a row: what the rows beside it do not take is a run of three at least
 SHORT_PART = 8  # rows: where parts are shorter, elements are looked at one by one
+SHORT_ROW = 8  # elements, likewise
 
 
 class RunList:
@@ -124,6 +126,10 @@ class RunList:
                 there[self.ids() - low] = True
                 self._stretch = bool(there.all())
         return self._stretch
+
+    def has_no_pairs(self) -> bool:
+        """Whether no run is of two elements apart, as `compress` makes none."""
+        return not ((self.count == 2) & (self.step != 1)).any()
 
     def memory_order(self) -> Int64s:
         """The order of the runs by where they begin; it is found once."""
@@ -236,6 +242,22 @@ def _meeting(rows: RunList) -> Bools:
     meets: Bools = (~single[:-1] & (gap == step[:-1])) | (~single[1:] & (gap == step[1:]))
     meets |= ~(single[1:] & single[:-1]) & (gap == 1)
     return meets
+
+
+def permuted_rows(runs: RunList, shape: tuple[int, ...], order: tuple[int, ...]) -> RunList | None:
+    """A view of a shape with its dimensions in another order, the last ones of which stay where they are, cut between their rows.
+
+    None where rows or pieces of them are so short that elements are looked at one by one.
+    """
+    outer = len(order)
+    while outer and order[outer - 1] == outer - 1:
+        outer -= 1
+    size = prod(shape[outer:])
+    if size < SHORT_ROW or runs.elements() < SHORT_ROW * len(runs):
+        return None
+    begin = np.arange(runs.elements() // size).reshape(shape[:outer]).transpose(order[:outer]).reshape(-1) * size
+    rows, _ = runs.cut(begin, begin + size)
+    return rows if (rows.count > 1).all() and rows.has_no_pairs() else None
 
 
 def end_to_end(lists: list[RunList]) -> RunList:

@@ -25,7 +25,7 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.box_lists import BoxList, PlacedBox
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress, interleaved, join
+from pypoplar.arrays.element_runs import RunList, compress, compress_rows, interleaved, join, permuted_rows
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -169,6 +169,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
         box = regions.box_of(runs, self._bounds())
         if box is not None and (shaped := box.reshaped(shape)) is not None:
             return self._boxed(shaped)
+        return self._of_runs(runs, shape)
+
+    def _of_runs(self, runs: RunList, shape: Shape) -> Tensor:
+        """A view of `runs`, which are neither strided nor a box."""
         view = self._strided(0, shape, ())
         view._strides = None
         view._runs = runs
@@ -569,6 +573,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._boxed(shaped)
         if self._boxes is not None:
             return self._of_boxes(self._boxes, shape)
+        if [size for size in shape if size != 1] == [size for size in self._shape if size != 1]:  # no more regular than before
+            return self._of_runs(self._run_list(), shape)
         return self._scattered(self._run_list(), shape)
 
     def reshape(self, shape: int | Iterable[int], *more: NoReturn) -> Tensor:
@@ -743,9 +749,16 @@ class Tensor(WithoutValues, ShownInNotebooks):
         shape = tuple(self._shape[dimension] for dimension in order)
         if self._boxes is not None and (view := self._joined(self._boxes.permuted(self._shape, order), shape)) is not None:
             return view
-        if self._strides is None:
+        if self._strides is not None:
+            return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
+        runs = self._run_list()
+        moving = [dimension for dimension in order if self._shape[dimension] != 1]
+        if moving == sorted(moving) and runs.has_no_pairs():
+            return self._with_shape(shape)
+        rows = permuted_rows(runs, self._shape, order)
+        if rows is None:
             return self._of_ids(self._ids().transpose(order))
-        return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
+        return self._scattered(compress_rows(rows, self._bounds()), shape)
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
         """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order.
