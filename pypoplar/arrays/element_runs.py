@@ -13,7 +13,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import group_positions, offsets, opens, ragged, stepped
 from pypoplar.arrays.interval_algebra import touched_strands
-from pypoplar.arrays.run_sweeps import count_crossing, cut_runs, find_runs
+from pypoplar.arrays.run_sweeps import count_crossing, cut_crossing, cut_runs, find_runs
 from pypoplar.arrays.swept import filled
 
 FEWEST_IN_ROW = 5  # elements of a row: what the rows beside it do not take is a run of three at least
@@ -158,25 +158,40 @@ def compress(ids: Int64s, variable_first: Int64s) -> RunList:
     if len(ids) == 0:
         return RunList(ids, ids, ids)
     start, count, step = _greedy(ids)
-    if _crossing(start, count, step, variable_first):
-        ids = stepped(start, count, step)
-        variable = np.searchsorted(variable_first, ids, side="right")
-        run = np.repeat(np.arange(len(start)), count)
-        first = np.flatnonzero(opens(run, variable))
-        step = step[run[first]]
-        start = ids[first]
-        count = np.diff(np.concatenate((first, [len(ids)])))
+    if _crosses(start, count, step, variable_first):
+        start, count, step = _within_variables(start, count, step, variable_first)
     return RunList(start, count, np.where(count > 1, step, 1))
 
 
-def _crossing(start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s) -> bool:
+def _crosses(start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s) -> bool:
     """Whether a run is of more than one variable."""
     code = count_crossing.code(len(start))
     if code is not None:
         return code(start, count, step, variable_first) > 0
+    return bool(_crossing(start, count, step, variable_first).any())
+
+
+def _crossing(start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s) -> Bools:
+    """[runs]: whether a run is of more than one variable."""
     last = start + (count - 1) * step
     first_variable, last_variable = (np.searchsorted(variable_first, ids, side="right") for ids in (start, last))
-    return bool((first_variable != last_variable).any())
+    crossing: Bools = first_variable != last_variable
+    return crossing
+
+
+def _within_variables(start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s) -> tuple[Int64s, ...]:
+    """The runs, those of several variables cut where one begins."""
+    code = cut_crossing.code(len(start))
+    if code is not None:
+        return filled(code, (start, count, step, variable_first), len(start) + len(start) // 8 + 2, 3)
+    crossing = _crossing(start, count, step, variable_first)
+    cut, whole = np.flatnonzero(crossing), np.flatnonzero(~crossing)
+    ids, run = stepped(start[cut], count[cut], step[cut]), np.repeat(cut, count[cut])
+    first = np.flatnonzero(opens(run, np.searchsorted(variable_first, ids, side="right")))
+    lengths = np.diff(np.concatenate((first, [len(ids)])))
+    order = np.argsort(np.concatenate((whole, run[first])), kind="stable")
+    columns = (start[whole], ids[first]), (count[whole], lengths), (step[whole], step[run[first]])
+    return tuple(np.concatenate(column)[order] for column in columns)
 
 
 def _greedy(ids: Int64s) -> tuple[Int64s, ...]:
@@ -297,6 +312,11 @@ def touching_as_one(runs: RunList, variable_first: Int64s) -> RunList:
 
 def interleaved(views: list[RunList], rows: int, variable_first: Int64s, times: int = 1) -> RunList:
     """Views of as many rows each, whose rows follow each other in turn, those of one number `times` times before the next."""
+    least = max(sum(map(len, views)), rows * sum(runs.elements() > 0 for runs in views))
+    elements = sum(runs.elements() for runs in views)
+    if joins_as_elements(least, elements):
+        ids = np.concatenate([runs.ids().reshape(rows, -1) for runs in views], axis=1)
+        return compress(ids if times == 1 else np.repeat(ids, times, axis=0), variable_first)
     cuts, owners = [], []
     for runs in views:
         begin = np.arange(rows + 1) * (runs.elements() // rows)

@@ -126,6 +126,30 @@ def count_crossing(start: Int64s, count: Int64s, step: Int64s, variable_first: I
 
 
 @sweep
+def cut_crossing(
+    start: Int64s, count: Int64s, step: Int64s, variable_first: Int64s, out_start: Int64s, out_count: Int64s, out_step: Int64s
+) -> int:
+    """The runs, those of several variables cut where one begins; a piece of one element has the step 1."""
+    rows, near, most = 0, 0, len(out_start)
+    for run in range(len(start)):
+        at, left, by = start[run], count[run], step[run]
+        while left > 0:
+            near = place_behind(variable_first, at, near)
+            taken = left
+            if by > 0 and near < len(variable_first):
+                taken = min(left, (variable_first[near] - 1 - at) // by + 1)
+            elif by < 0 and near > 0:
+                taken = min(left, (at - variable_first[near - 1]) // -by + 1)
+            if rows < most:
+                out_start[rows], out_count[rows] = at, taken
+                out_step[rows] = by if taken > 1 else 1
+            rows += 1
+            at += taken * by
+            left -= taken
+    return rows
+
+
+@sweep
 def _add_strand(owner: int, begin: int, length: int, rows: int, owners: Int64s, begins: Int64s, lengths: Int64s) -> int:
     """A stretch behind `rows` others, or part of the last where it continues that; how many there are then."""
     last = rows - 1

@@ -18,6 +18,7 @@ from pypoplar.arrays.groups import offsets, stepped
 from pypoplar.arrays.interval_sweeps import place_behind
 from pypoplar.arrays.run_sweeps import (
     count_crossing,
+    cut_crossing,
     cut_runs,
     find_runs,
     lay_strands,
@@ -160,6 +161,23 @@ def test_runs_of_several_variables_are_counted(runs: list[tuple[int, ...]], boun
         assert crossing(*table(runs, 3), first) == sum(len(variables) > 1 for variables in ends)
 
 
+@examples(400)
+@given(RUNS, st.lists(st.integers(-41, 100), max_size=6))
+def test_runs_of_several_variables_are_cut_where_one_begins(runs: list[tuple[int, ...]], bounds: list[int]) -> None:
+    first = np.array(sorted([-41, *bounds]), np.int64)
+    pieces = [
+        list(piece)
+        for run in runs
+        for _, piece in itertools.groupby(elements(*run), lambda element: sum(bound <= element for bound in first.tolist()))
+    ]
+    expected = [(piece[0], len(piece), piece[1] - piece[0] if len(piece) > 1 else 1) for piece in pieces]
+    for cut in both(cut_crossing):
+        for room in (0, len(pieces)):
+            outputs = [np.full(room, -99) for _ in range(3)]
+            assert cut(*table(runs, 3), first, *outputs) == len(pieces)
+        assert rows_of(*outputs) == expected
+
+
 @examples(100)
 @given(st.lists(RUNS, max_size=6), st.randoms(use_true_random=False))
 def test_runs_of_groups_are_placed_where_each_group_begins(groups: list[list[tuple[int, ...]]], random: Any) -> None:
@@ -248,7 +266,7 @@ def test_long_lists_of_runs_are_swept_as_numpy_has_them(rows: int) -> None:
         view.cut_by_search(begin, end), intervals.ordered_by_pieces(owner, start, count, step),
         intervals.touched_by_pieces(owner, start, count, step), stepped(start, count, step), compress(ids, bounds),
     ]  # fmt: skip
-    with swept_at_once(cut_runs, lay_strands, touch_strands, step_through, find_runs, count_crossing):
+    with swept_at_once(cut_runs, lay_strands, touch_strands, step_through, find_runs, count_crossing, cut_crossing):
         swept = [
             view.cut(begin, end), intervals.ordered_strands(owner, start, count, step),
             intervals.touched_strands(owner, start, count, step), stepped(start, count, step), compress(ids, bounds),
