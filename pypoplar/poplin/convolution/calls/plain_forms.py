@@ -47,11 +47,11 @@ class PlainConvolution:
             seen = seen.slice(axis.begin, axis.end, FIELD + dim)
         return seen
 
-    def weights(self, seen: Tensor) -> Tensor:
-        """Its part of [groups, output channels, input channels, *kernel] as it is seen."""
-        for dim, axis in enumerate(self.axes):
+    def weights(self, seen: Tensor, first: int = FIELD) -> Tensor:
+        """Its part of [groups, output channels, input channels, *kernel] as it is seen; the kernel may be from `first` on."""
+        for dim, axis in enumerate(self.axes, first):
             end = axis.kernel_first + (axis.kernel_count - 1) * axis.kernel_step + 1
-            seen = seen.slice(axis.kernel_first, end, FIELD + dim).subSample(axis.kernel_step, FIELD + dim)
+            seen = seen.slice(axis.kernel_first, end, dim).subSample(axis.kernel_step, dim)
         return seen
 
 
@@ -94,19 +94,20 @@ class PlainForm:
     def stacked_weights(self, graph: Graph, seen: Tensor) -> Tensor:
         """The weights of all parts as output channels of the whole, each part's kernel between zeros."""
         assert self.whole is not None
-        of_parts = []
+        last = [*range(FIELD, seen.rank())]  # the kernel is put first: rows of channels stay together between its zeros
+        seen, of_parts = seen.dimShuffle([*last, *range(FIELD)]), []
         for part in self.parts:
             if part.params is None:
                 kernel = [axis.kernel_count for axis in self.whole.axes]
-                of_parts.append(_zeros(graph, seen, [*seen.shape()[:FIELD], *kernel]))
+                of_parts.append(_zeros(graph, seen, [*kernel, *seen.shape()[len(last) :]]))
                 continue
-            weights = part.weights(seen)
+            weights = part.weights(seen, 0)
             for dim, (axis, whole) in enumerate(zip(part.axes, self.whole.axes, strict=True)):
                 before = (axis.begin - axis.lower - whole.begin + whole.lower) // whole.dilation
                 behind = whole.kernel_count - before - axis.kernel_count
-                weights = _between_zeros(graph, weights, FIELD + dim, before, behind)
+                weights = _between_zeros(graph, weights, dim, before, behind)
             of_parts.append(weights)
-        return concat(of_parts, 1)
+        return concat(of_parts, len(last) + 1).dimShuffle([len(last) + dim for dim in range(FIELD)] + [*range(len(last))])
 
     def joined(self, results: list[Tensor]) -> Tensor:
         """The result, without its output padding, of the parts' results [groups, batch, channels, *outputs], phase beside phase."""
