@@ -778,7 +778,9 @@ class Graph(ShownInNotebooks):
         int
             Elements; 0 if the tensor is mapped completely.
         """
-        begin, end, _ = self._mapping.pieces_of(self._own(tensor))
+        if self._mapping.has_all_of(self._own(tensor)):
+            return 0
+        begin, end, _ = self._mapping.pieces_of(tensor)
         return tensor.numElements() - int((end - begin).sum())
 
     def getSortedContiguousRegions(

@@ -208,6 +208,12 @@ class MappingTable:
         """Ascending ranges (begin, end, tile) of element ids that have a tile, of all variables that the tensor views."""
         return self._of(tensor.variable_numbers())
 
+    def has_all_of(self, tensor: Tensor) -> bool:
+        """Whether all elements of all variables that the tensor views have a tile."""
+        numbers, first = tensor.variable_numbers(), self._variables.first
+        begin, end, _ = self._of(numbers)
+        return int((end - begin).sum()) == sum(first[number + 1] - first[number] for number in numbers)
+
     def append(self, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         """Put ranges ``[begin, end)`` of element ids on their tiles; empty ones say nothing."""
         self._append(begin, end, tile)

@@ -8,10 +8,10 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat, whole_variables
 from pypoplar.poputil.arguments import check_debug, check_graph, check_own, check_prog, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.poputil.tile_mapping import TileMapping, calcLinearTileMappingAndNewOffset
+from pypoplar.poputil.tile_mapping import calcLinearTileMappingAndNewOffset
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
 
@@ -55,11 +55,12 @@ def _clone_to_ipu(call: str, graph: Graph, t: Tensor, ipu: int, debugContext: st
     if number >= target.getNumIPUs():
         raise PoplibsError(f"{call}: dstIPU is {number}, and the target has {target.getNumIPUs()} IPUs, from 0 on")
     per_ipu = target.getTilesPerIPU()
-    mapping: TileMapping = [[] for _ in range(target.getNumTiles())]
-    for tile, intervals in enumerate(graph.getTileMapping(t)):
-        mapping[number * per_ipu + tile % per_ipu].extend(intervals)
+    if graph.elements_without_tile(t):
+        graph.getTileMapping(t)  # says so
     clone = graph.clone(t, debugContext or "", method)
-    graph.setTileMapping(clone, mapping)
+    for variable in whole_variables(clone):  # in memory there are fewer pieces than in the order of the view
+        begin, end, tile = graph.mapped_pieces(variable)
+        graph.place_pieces(variable, begin, end, number * per_ipu + tile % per_ipu)
     return clone
 
 
