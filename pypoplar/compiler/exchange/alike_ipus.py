@@ -60,11 +60,14 @@ class AlikeIpus:
 
 
 def find_alike(graph: FrozenGraph, edges: Edges, homes: Homes, survey: Survey) -> AlikeIpus | None:
-    """Which IPUs are alike; None where none is like another."""
+    """Which IPUs are alike; None where none that has vertices is like another."""
     ipus = survey.ipus
     if ipus < 2 or len(homes.begin) == 0:
         return None
     cuts = _ShareCuts.of(edges, ipus, graph.tiles // ipus)
+    taking_part = np.diff(cuts.vertices) > 0
+    if np.count_nonzero(taking_part) < 2:
+        return None
     most = OWN_SHARE * (len(homes.begin) + len(edges.strands.begin)) // ipus
     variables = graph.variables.first.astype(np.int64)
     known: dict[int, list[_Leader]] = {}
@@ -79,7 +82,8 @@ def find_alike(graph: FrozenGraph, edges: Edges, homes: Homes, survey: Survey) -
             alike.append(found)
         leader.append(found.share.ipu)
         shift.append(by)
-    return AlikeIpus(leader, shift, cuts.per_ipu) if len(set(leader)) < ipus else None
+    led = np.array(leader) != np.arange(ipus)
+    return AlikeIpus(leader, shift, cuts.per_ipu) if bool((led & taking_part).any()) else None
 
 
 @frozen(eq=False)
