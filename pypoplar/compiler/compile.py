@@ -16,7 +16,6 @@ from pypoplar.braces import ordered
 from pypoplar.codelet.ir.terms import line_texts
 from pypoplar.compiler.build_memory import BuildMemory
 from pypoplar.compiler.check.certain_races import find_worker_races
-from pypoplar.compiler.check.computed_control import ComputedControl
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
@@ -34,7 +33,7 @@ from pypoplar.compiler.flattening.appended_rows import check_appended
 from pypoplar.compiler.flattening.codelet_shapes import CodeletShapes
 from pypoplar.compiler.flattening.compute_phases import PhaseCosts, PhaseTable, priced
 from pypoplar.compiler.flattening.compute_tables import ComputeTables
-from pypoplar.compiler.flattening.decisions import Assumed, ControlProgram, check_own_graph, find_decisions, written_variables
+from pypoplar.compiler.flattening.decisions import Assumed, Changes, ControlProgram, check_own_graph, find_decisions
 from pypoplar.compiler.flattening.estimate_tables import count_priced_by, given_by_vertex
 from pypoplar.compiler.flattening.flatten import check_kinds, flatten_programs
 from pypoplar.compiler.flattening.flatten_replicas import make_replication
@@ -219,10 +218,8 @@ def _assumed(given: _Given, frozen: FrozenGraph, tree: OperationTree, regions: R
     assumptions = tuple(given.assumptions or ())
     for assumption in assumptions:
         check_own_graph(assumption, given.graph)
-    written, differing = written_variables(frozen, regions, tree), given.graph.replicas().index
-    written[differing] = True  # constants that are not the same on all replicas are data
-    computed = ComputedControl.of(frozen, tree, regions, given.host.writes.values(), differing)
-    return Assumed(assumptions, written, computed)
+    differing = given.graph.replicas().index
+    return Assumed(assumptions, Changes.of(frozen, tree, regions, given.host.writes.values(), differing))
 
 
 def _place(checked: _Checked, tick: Progress, made: BuildMemory, *, share_memory: bool) -> _Placed:

@@ -136,6 +136,7 @@ class _VertexVariables:
     graph: FrozenGraph
     touched: defaultdict[int, frozenset[int]]
     written: defaultdict[int, frozenset[int]]
+    codelets: dict[int, list[int]]  # of its vertices, of compute sets that have few
 
     @staticmethod
     def of(graph: FrozenGraph, regions: Regions) -> _VertexVariables:
@@ -143,16 +144,26 @@ class _VertexVariables:
         variables = len(graph.variables.names) + 1
         pairs = (regions.key // regions.span) * variables + variable
         every, written = (_by_compute_set(np.unique(own), variables) for own in (pairs, pairs[regions.written]))
-        return _VertexVariables(graph, every, written)
+        return _VertexVariables(graph, every, written, _codelets_of_few(graph))
 
     def computes(self, compute_set: int) -> bool:
         """Whether its vertices are few, and do the same whenever they run on the same data."""
-        codelets = self.graph.vertices.codelet[self.graph.vertices.compute_set == compute_set]
-        return len(codelets) <= MOST_VERTICES and not any(
+        codelets = self.codelets.get(compute_set)
+        return codelets is not None and not any(
             isinstance(statement, Special) and statement.name != WORKER_COUNT
-            for number in set(codelets.tolist())
+            for number in set(codelets)
             for statement in walk(self.graph.codelets[number].typed.body)
         )
+
+
+def _codelets_of_few(graph: FrozenGraph) -> dict[int, list[int]]:
+    """The codelets of the vertices of each compute set that has few of them."""
+    found: dict[int, list[int]] = {number: [] for number in range(len(graph.compute_sets))}
+    vertices = np.bincount(graph.vertices.compute_set, minlength=len(found))
+    few = np.flatnonzero(vertices[graph.vertices.compute_set] <= MOST_VERTICES)
+    for compute_set, codelet in zip(graph.vertices.compute_set[few].tolist(), graph.vertices.codelet[few].tolist(), strict=True):
+        found[compute_set].append(codelet)
+    return {number: codelets for number, codelets in found.items() if len(codelets) == vertices[number]}
 
 
 def _by_compute_set(pairs: np.ndarray[tuple[int], np.dtype[np.int64]], variables: int) -> defaultdict[int, frozenset[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from attrs import define, field, frozen
@@ -25,17 +25,39 @@ from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import Opcode, ProgramRow
 from pypoplar.program.assumptions import AssumedCount, AssumedShare, AssumedValue, Assumption
 from pypoplar.program.base import Program
+from pypoplar.program.branches import If, Switch
+from pypoplar.program.loops import RepeatWhileFalse, RepeatWhileTrue
+from pypoplar.program.messages import AbortOnCondition
 
 DECIDING = (Opcode.BRANCH, Opcode.UNLESS_EQUAL)
+DECIDED = frozenset((If, Switch, RepeatWhileTrue, RepeatWhileFalse, AbortOnCondition))  # kinds of programs that ask data
 
 
 @frozen(eq=False)
 class Assumed:
-    """The assumptions of a program that is priced and never run, and which variables it writes."""
+    """The assumptions of a program that is priced and never run, and what is known of the data that decide in it, if any do."""
 
     assumptions: tuple[Assumption, ...]
+    changes: Changes | None
+
+
+@frozen(eq=False)
+class Changes:
+    """Which variables a program writes, and what they follow from."""
+
     written: Bools  # [variables]
     computed: ComputedControl
+
+    @staticmethod
+    def of(
+        graph: FrozenGraph, tree: OperationTree, regions: Regions, by_host: Iterable[Tensor], differing: Sequence[int]
+    ) -> Changes | None:
+        """Of the programs of an engine, see `ComputedControl.of`; None where no data decide."""
+        if DECIDED.isdisjoint(tree.kinds):
+            return None
+        written = written_variables(graph, regions, tree)
+        written[differing] = True  # constants that are not the same on all replicas are data
+        return Changes(written, ComputedControl.of(graph, tree, regions, by_host, differing))
 
 
 @frozen(eq=False)
@@ -66,13 +88,17 @@ def find_decisions(flattening: Flattening, assumed: Assumed, compiled: Callable[
 
     `ControlProgramError` for assumptions that are given twice, or about what none of its programs asks for.
     """
-    known, decisions, control = _Known.of(assumed.assumptions), [], _Control(flattening, assumed.computed)
+    known, changes = _Known.of(assumed.assumptions), assumed.changes
+    if changes is None:
+        known.require_use()
+        return CostFacts((), tuple(map(str, assumed.assumptions)), np.zeros(0, np.uint8), np.zeros((0, 2), np.int64))
+    decisions, control = [], _Control(flattening, changes.computed)
     for number, (row, owner) in enumerate(zip(flattening.rows, flattening.row_owners, strict=True)):
         if row[ProgramRow.OPERATION] not in DECIDING or owner is None:
             continue
         tensor = owner.reads()[0]
         how, amount, assumption = known.of_program(owner, _element(tensor))
-        value = _unchanging(flattening.graph, assumed.written, flattening.host, _element(tensor)) if how == UNKNOWN else None
+        value = _unchanging(flattening.graph, changes.written, flattening.host, _element(tensor)) if how == UNKNOWN else None
         if value is not None:
             how, amount = VALUE, value
         if how == UNKNOWN and (place := control.read_of(tensor)) != NOTHING:
