@@ -83,7 +83,14 @@ def of_variables(runs: RunList, variable_first: Int64s, names: Sequence[str]) ->
 
 
 def has_duplicates(runs: RunList) -> bool:
-    """Whether an element occurs twice. Runs are compared as ranges first, element by element only where ranges overlap."""
+    """Whether an element occurs twice; it is found out once."""
+    if runs.aliases is None:
+        runs.aliases = _has_duplicates(runs)
+    return runs.aliases
+
+
+def _has_duplicates(runs: RunList) -> bool:
+    """The same. Runs are compared as ranges first, element by element only where ranges overlap."""
     if ((runs.step == 0) & (runs.count > 1)).any():
         return True
     last = runs.start + (runs.count - 1) * runs.step

@@ -24,7 +24,7 @@ SHORT_ROW = 8  # elements, likewise
 class RunList:
     """Runs with the position of each one's first element in the flattened view; ``first[-1]`` is the number of elements."""
 
-    __slots__ = ("_order", "_single", "_stretch", "count", "first", "start", "step")
+    __slots__ = ("_order", "_single", "_stretch", "aliases", "count", "first", "start", "step")
 
     def __init__(self, start: Int64s, count: Int64s, step: Int64s) -> None:
         self.start = start
@@ -34,6 +34,7 @@ class RunList:
         self._single: RunList | None = None
         self._order: Int64s | None = None
         self._stretch: bool | None = None
+        self.aliases: bool | None = None  # whether an element occurs twice, once that is known
 
     def elements(self) -> int:
         """How many elements all runs have together."""
@@ -93,7 +94,7 @@ class RunList:
         """The same view of elements that lie so much further on."""
         runs = RunList.__new__(RunList)
         runs.start, runs.count, runs.step, runs.first = self.start + by, self.count, self.step, self.first
-        runs._order, runs._stretch = self._order, self._stretch
+        runs._order, runs._stretch, runs.aliases = self._order, self._stretch, self.aliases
         runs._single = None if self._single is None else self._single.moved(by)
         return runs
 

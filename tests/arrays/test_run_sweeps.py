@@ -261,7 +261,7 @@ def test_long_lists_of_runs_are_swept_as_numpy_has_them(rows: int) -> None:
     begin = random.integers(0, view.elements(), rows)
     end = np.minimum(begin + random.integers(0, 9, rows), view.elements())
     ids = np.repeat(start[: rows // 3], 3) + np.tile([0, 1, 2], rows // 3) * np.repeat(random.integers(0, 4, rows // 3), 3)
-    bounds = np.arange(0, 10 * rows + 10, 50)
+    bounds = np.arange(0, 10 * rows + 10, 7)
     plain = [
         view.cut_by_search(begin, end), intervals.ordered_by_pieces(owner, start, count, step),
         intervals.touched_by_pieces(owner, start, count, step), stepped(start, count, step), compress(ids, bounds),
