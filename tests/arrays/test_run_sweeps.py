@@ -251,7 +251,7 @@ def test_touched_strands_hold_each_owners_elements(runs: list[tuple[int, ...]]) 
     assert swept == rows_of(found.owner, found.begin, found.length)
 
 
-@pytest.mark.parametrize("rows", [300, 20_000])
+@pytest.mark.parametrize("rows", [900, 20_000])
 def test_long_lists_of_runs_are_swept_as_numpy_has_them(rows: int) -> None:
     random = np.random.default_rng(rows)
     owner = np.sort(random.integers(0, rows // 3, rows))
