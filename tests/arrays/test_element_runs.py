@@ -8,7 +8,7 @@ from law_examples import examples
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.aliasing import has_duplicates, misplaced
-from pypoplar.arrays.element_runs import RunList, compress, compress_rows, join
+from pypoplar.arrays.element_runs import SHORT_ROW, RunList, compress, compress_rows, interleaved, join, permuted_rows
 
 BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
 pieces = st.builds(
@@ -75,6 +75,50 @@ def test_rows_become_the_runs_of_their_elements(short, rows):
     wanted = compress(listed.ids(), np.array(bounds))
     for name in ("start", "count", "step"):
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist()
+
+
+@given(data=st.data())
+@examples(200)
+def test_dimensions_that_keep_rows_together_are_exchanged_as_elements_are(data):
+    outer = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    shape = (*outer, data.draw(st.integers(1, 3)) * SHORT_ROW)
+    order = (*data.draw(st.permutations(range(len(outer)))), len(outer))
+    ids = np.arange(500, 500 + int(np.prod(shape)))
+    for _ in range(data.draw(st.integers(0, 3))):  # parts of memory change places
+        middle = data.draw(st.integers(0, len(ids)))
+        ids = np.concatenate((ids[middle:], ids[:middle][:: data.draw(st.sampled_from([1, 1, -1]))]))
+    bounds = np.array(sorted({0, 500, *data.draw(st.lists(st.integers(501, 900), max_size=3))}))
+    rows = permuted_rows(compress(ids, bounds), shape, order)
+    if rows is not None:
+        found = compress_rows(rows, bounds)
+        assert found.ids().tolist() == ids.reshape(shape).transpose(order).reshape(-1).tolist()
+        assert (variable_of(found.start, bounds) == variable_of(found.start + (found.count - 1) * found.step, bounds)).all()
+
+
+def variable_of(ids, bounds):
+    return np.searchsorted(bounds, ids, side="right")
+
+
+def test_long_rows_are_exchanged_row_by_row_and_short_ones_are_not():
+    bounds = np.array([0, 1000])
+    whole = np.concatenate((np.arange(96, 192), np.arange(96)))
+    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (1, 0, 2)) is not None
+    assert permuted_rows(compress(whole, bounds), (2, 24, 4), (1, 0, 2)) is None
+    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (0, 2, 1)) is None
+
+
+@given(data=st.data())
+@examples(200)
+def test_views_are_interleaved_row_by_row(data):
+    rows, times = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([1, 1, 2]))
+    sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 20]), min_size=1, max_size=4))
+    views = [np.array(data.draw(st.permutations(range(20, 20 + 200))))[: rows * size] for size in sizes]
+    views = [np.sort(ids) if data.draw(st.booleans()) else ids for ids in views]
+    bounds = np.array([0, 40, 100, 300])
+    found = interleaved([compress(ids, bounds) for ids in views], rows, bounds, times)
+    wanted = np.repeat(np.concatenate([ids.reshape(rows, -1) for ids in views], axis=1), times, axis=0)
+    assert found.ids().tolist() == wanted.reshape(-1).tolist()
+    assert (variable_of(found.start, bounds) == variable_of(found.start + (found.count - 1) * found.step, bounds)).all()
 
 
 def test_long_runs_that_touch_are_joined_within_a_variable_only():

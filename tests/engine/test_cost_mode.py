@@ -42,8 +42,10 @@ from pypoplar import (
     popops,
     pva,
 )
+from pypoplar.compiler.flattening.decisions import DECIDED
 from pypoplar.engine.auto_report import save
 from pypoplar.program import (
+    AbortOnCondition,
     Copy,
     Execute,
     If,
@@ -361,6 +363,30 @@ def test_assumptions_that_cannot_be_are_refused(assumptions, message):
         engine.load(bench.device)
         engine.run()
     assert message in str(raised.value)
+
+
+def test_an_assumption_is_refused_where_no_data_decide_at_all():
+    bench = Bench()
+    loop, more = loop_of(bench, RepeatWhileTrue)
+    with pytest.raises(PoplarError, match="no program of the engine decides by such a tensor or program"):
+        Engine(bench.graph, Repeat(3, Sequence()), mode="cost", assumptions=[assume(more[0], 1)])
+    with pytest.raises(PoplarError, match="is about the same as"):
+        Engine(bench.graph, Sequence(), mode="cost", assumptions=[assume_count(loop, 2), assume_count(loop, 3)])
+
+
+@pytest.mark.parametrize("kind", DECIDED, ids=lambda kind: kind.__name__)
+def test_every_kind_of_program_that_asks_data_says_so_in_cost_mode(kind):
+    bench = Bench()
+    _, more = loop_of(bench, RepeatWhileTrue)
+    asking = {
+        If: lambda: If(more[0], Sequence()),
+        Switch: lambda: Switch(bench.variable("number", [0])[0], [(1, Sequence())]),
+        RepeatWhileTrue: lambda: RepeatWhileTrue(Sequence(), more[0], Sequence()),
+        RepeatWhileFalse: lambda: RepeatWhileFalse(Sequence(), more[0], Sequence()),
+        AbortOnCondition: lambda: AbortOnCondition(more[0], "no more"),
+    }
+    executable = compileGraph(bench.graph, asking[kind](), mode="cost")
+    assert [decision.kind for decision in executable.cost.decisions] == [kind.__name__]
 
 
 def test_numbers_of_assumptions_are_checked():

@@ -345,3 +345,29 @@ def test_ipus_are_not_alike_if_a_variable_is_read_at_other_distances():
 
     assert are_alike(parts(0, 3), parts(4, 7))
     assert not are_alike(parts(0, 3), parts(4, 6))
+
+
+def test_ipus_without_vertices_lead_no_others():
+    model = IPUModel()
+    model.tilesPerIPU, model.numIPUs = TILES, 4
+    graph, program = Graph(model.createDevice()), Sequence()
+    for tile, ipus in enumerate(((2,), (1, 2))):  # the others have nothing to do; the two are alike
+        compute_set = graph.addComputeSet(f"on {ipus}")
+        for ipu in ipus:
+            x, y = graph.addVariable(HALF, [4], "x"), graph.addVariable(FLOAT, [4], "y")
+            for variable in (x, y):
+                graph.setTileMapping(variable, ipu * TILES + tile)
+            vertex = graph.addVertex(compute_set, Half, {"x": x, "y": y})
+            graph.setTileMapping(vertex, ipu * TILES + 3)
+        program.add(Execute(compute_set))
+    answers = []
+
+    def noting(*given: Any) -> Any:
+        answers.append(find_alike(*given))
+        return answers[-1]
+
+    with patch.object(compute_set_plan, "find_alike", noting):
+        compiled(graph, program)
+    assert answers[0] is None
+    assert answers[1] is not None
+    assert answers[1].leader[2] == 1
