@@ -62,6 +62,31 @@ def box_of_ids(ids: Int64s, variable_first: Int64s) -> Box | None:
     return box if box is not None and _in_one_variable(box.bounds(), variable_first) else None
 
 
+def strided_form_of_long_runs(runs: RunList, shape: Shape, variable_first: Int64s) -> tuple[int, Shape] | None:
+    """What `strided_form_of_ids` finds, of runs of step 1 that `compress` finds and that all have two elements at least."""
+    common, row, outer = int(np.gcd.reduce(runs.count)), 1, len(shape)
+    while outer and common % (row * shape[outer - 1]) == 0:
+        outer -= 1
+        row *= shape[outer]
+    if row == 1:  # the last dimension is no row of memory, and within rows that have a step runs are of one element
+        return None
+    form = strided_form_of_ids(runs.parts(row).reshape(shape[:outer]), variable_first)
+    if form is None:
+        return None
+    inner = zip(shape[outer:], strides.row_major(shape[outer:]), strict=True)
+    steps = (*form[1], *(step if size > 1 else 1 for size, step in inner))
+    return (form[0], steps) if _in_one_variable(strides.bounds(form[0], shape, steps), variable_first) else None
+
+
+def box_of_long_runs(runs: RunList, variable_first: Int64s) -> Box | None:
+    """What `box_of_ids` finds of such runs."""
+    size = int(runs.count[0])
+    if (runs.count % size).any():
+        return None
+    box = Box.of_starts(runs.parts(size), size, 1)
+    return box if box is not None and _in_one_variable(box.bounds(), variable_first) else None
+
+
 def _in_one_variable(bounds: tuple[int, int], variable_first: Int64s) -> bool:
     low, high = np.searchsorted(variable_first, [bounds[0], bounds[1] - 1], side="right")
     return bool(low == high)

@@ -128,15 +128,16 @@ class RunList:
                 self._stretch = bool(there.all())
         return self._stretch
 
-    def has_no_pairs(self) -> bool:
-        """Whether no run is of two elements apart, as `compress` makes none."""
-        return not ((self.count == 2) & (self.step != 1)).any()
-
     def memory_order(self) -> Int64s:
         """The order of the runs by where they begin; it is found once."""
         if self._order is None:
             self._order = np.argsort(self.start, kind="stable")
         return self._order
+
+    def parts(self, size: int) -> Int64s:
+        """Where the parts of so many elements begin, of which each run of step 1 has a whole number."""
+        several = self.count // size
+        return np.repeat(self.start, several) + group_positions(several) * size
 
     def unit_steps(self) -> RunList:
         """The same view in runs of step 1 only; they are made once."""
@@ -260,20 +261,25 @@ def _meeting(rows: RunList) -> Bools:
     return meets
 
 
-def permuted_rows(runs: RunList, shape: tuple[int, ...], order: tuple[int, ...]) -> RunList | None:
-    """A view of a shape with its dimensions in another order, the last ones of which stay where they are, cut between their rows.
+def permuted_rows(runs: RunList, shape: tuple[int, ...], order: tuple[int, ...], variable_first: Int64s) -> RunList | None:
+    """A view of a shape with its dimensions in another order, as `compress` finds it, by what stays together: long rows.
 
-    None where rows or pieces of them are so short that elements are looked at one by one.
+    None where rows or pieces of them are so short that elements are looked at one by one, and unless all runs are of step 1 and of
+    two elements at least.
     """
     outer = len(order)
     while outer and order[outer - 1] == outer - 1:
         outer -= 1
+    moving = [dimension for dimension in order if shape[dimension] != 1]
+    outer = 0 if moving == sorted(moving) else outer
     size = prod(shape[outer:])
-    if size < SHORT_ROW or runs.elements() < SHORT_ROW * len(runs):
+    if size < SHORT_ROW or runs.elements() < SHORT_ROW * len(runs) or not (runs.step == 1).all():
         return None
-    begin = np.arange(runs.elements() // size).reshape(shape[:outer]).transpose(order[:outer]).reshape(-1) * size
-    rows, _ = runs.cut(begin, begin + size)
-    return rows if (rows.count > 1).all() and rows.has_no_pairs() else None
+    if outer:
+        begin = np.arange(runs.elements() // size).reshape(shape[:outer]).transpose(order[:outer]).reshape(-1) * size
+        runs, _ = runs.cut(begin, begin + size)
+    found = join([runs], variable_first)
+    return found if ((found.count > 1) & (found.step == 1)).all() else None
 
 
 def end_to_end(lists: list[RunList]) -> RunList:

@@ -25,7 +25,7 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.box_lists import BoxList, PlacedBox
 from pypoplar.arrays.boxes import Box
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress, compress_rows, interleaved, join, permuted_rows
+from pypoplar.arrays.element_runs import RunList, compress, interleaved, join, permuted_rows
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -169,10 +169,6 @@ class Tensor(WithoutValues, ShownInNotebooks):
         box = regions.box_of(runs, self._bounds())
         if box is not None and (shaped := box.reshaped(shape)) is not None:
             return self._boxed(shaped)
-        return self._of_runs(runs, shape)
-
-    def _of_runs(self, runs: RunList, shape: Shape) -> Tensor:
-        """A view of `runs`, which are neither strided nor a box."""
         view = self._strided(0, shape, ())
         view._strides = None
         view._runs = runs
@@ -187,6 +183,16 @@ class Tensor(WithoutValues, ShownInNotebooks):
         if box is not None and (shaped := box.reshaped(ids.shape)) is not None:
             return self._boxed(shaped)
         return self._scattered(compress(ids, self._bounds()), ids.shape)
+
+    def _of_long_runs(self, runs: RunList, shape: Shape) -> Tensor:
+        """What `_of_ids` gives of the elements of runs of step 1 that `compress` finds, all of two elements at least."""
+        form = regions.strided_form_of_long_runs(runs, shape, self._bounds())
+        if form is not None:
+            return self._strided(form[0], shape, form[1])
+        box = regions.box_of_long_runs(runs, self._bounds())
+        if box is not None and (shaped := box.reshaped(shape)) is not None:
+            return self._boxed(shaped)
+        return self._scattered(runs, shape)
 
     def _moved(self, by: int, type: ElementType) -> Tensor:
         """The same view of elements of a type that lie so much further on."""
@@ -573,8 +579,6 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._boxed(shaped)
         if self._boxes is not None:
             return self._of_boxes(self._boxes, shape)
-        if [size for size in shape if size != 1] == [size for size in self._shape if size != 1]:  # no more regular than before
-            return self._of_runs(self._run_list(), shape)
         return self._scattered(self._run_list(), shape)
 
     def reshape(self, shape: int | Iterable[int], *more: NoReturn) -> Tensor:
@@ -751,14 +755,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return view
         if self._strides is not None:
             return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
-        runs = self._run_list()
-        moving = [dimension for dimension in order if self._shape[dimension] != 1]
-        if moving == sorted(moving) and runs.has_no_pairs():
-            return self._with_shape(shape)
-        rows = permuted_rows(runs, self._shape, order)
-        if rows is None:
-            return self._of_ids(self._ids().transpose(order))
-        return self._scattered(compress_rows(rows, self._bounds()), shape)
+        long = permuted_rows(self._run_list(), self._shape, order, self._bounds())
+        return self._of_ids(self._ids().transpose(order)) if long is None else self._of_long_runs(long, shape)
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
         """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order.

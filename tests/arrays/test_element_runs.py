@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from pypoplar.arrays import strides
-from pypoplar.arrays.aliasing import has_duplicates, misplaced
+from pypoplar.arrays.aliasing import (
+    box_of_ids,
+    box_of_long_runs,
+    has_duplicates,
+    misplaced,
+    strided_form_of_ids,
+    strided_form_of_long_runs,
+)
 from pypoplar.arrays.element_runs import SHORT_ROW, RunList, compress, compress_rows, interleaved, join, permuted_rows
 
 BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
@@ -83,16 +90,26 @@ def test_dimensions_that_keep_rows_together_are_exchanged_as_elements_are(data):
     outer = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
     shape = (*outer, data.draw(st.integers(1, 3)) * SHORT_ROW)
     order = (*data.draw(st.permutations(range(len(outer)))), len(outer))
-    ids = np.arange(500, 500 + int(np.prod(shape)))
-    for _ in range(data.draw(st.integers(0, 3))):  # parts of memory change places
-        middle = data.draw(st.integers(0, len(ids)))
-        ids = np.concatenate((ids[middle:], ids[:middle][:: data.draw(st.sampled_from([1, 1, -1]))]))
+    if data.draw(st.booleans()):  # rows of a grid, some of them twice or at equal distances
+        size = data.draw(st.sampled_from([SHORT_ROW, 4, shape[-1]]))
+        count = int(np.prod(shape)) // size
+        first, step = data.draw(st.lists(st.integers(0, 6), min_size=count, max_size=count)), data.draw(st.integers(0, 3))
+        chosen = np.array(first) if data.draw(st.booleans()) else np.arange(count) * step + np.array(first)[0]
+        ids = (500 + chosen[:, None] * size + np.arange(size)).reshape(-1)
+    else:
+        ids = np.arange(500, 500 + int(np.prod(shape)))
+        for _ in range(data.draw(st.integers(0, 3))):  # parts of memory change places
+            middle = data.draw(st.integers(0, len(ids)))
+            ids = np.concatenate((ids[middle:], ids[:middle][:: data.draw(st.sampled_from([1, 1, -1]))]))
     bounds = np.array(sorted({0, 500, *data.draw(st.lists(st.integers(501, 900), max_size=3))}))
-    rows = permuted_rows(compress(ids, bounds), shape, order)
-    if rows is not None:
-        found = compress_rows(rows, bounds)
-        assert found.ids().tolist() == ids.reshape(shape).transpose(order).reshape(-1).tolist()
-        assert (variable_of(found.start, bounds) == variable_of(found.start + (found.count - 1) * found.step, bounds)).all()
+    found = permuted_rows(compress(ids, bounds), shape, order, bounds)
+    if found is not None:
+        permuted = ids.reshape(shape).transpose(order)
+        wanted = compress(permuted.reshape(-1), bounds)
+        for name in ("start", "count", "step"):
+            assert getattr(found, name).tolist() == getattr(wanted, name).tolist()
+        assert strided_form_of_long_runs(found, permuted.shape, bounds) == strided_form_of_ids(permuted, bounds)
+        assert box_of_long_runs(found, bounds) == box_of_ids(permuted, bounds)
 
 
 def variable_of(ids, bounds):
@@ -102,9 +119,9 @@ def variable_of(ids, bounds):
 def test_long_rows_are_exchanged_row_by_row_and_short_ones_are_not():
     bounds = np.array([0, 1000])
     whole = np.concatenate((np.arange(96, 192), np.arange(96)))
-    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (1, 0, 2)) is not None
-    assert permuted_rows(compress(whole, bounds), (2, 24, 4), (1, 0, 2)) is None
-    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (0, 2, 1)) is None
+    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (1, 0, 2), bounds) is not None
+    assert permuted_rows(compress(whole, bounds), (2, 24, 4), (1, 0, 2), bounds) is None
+    assert permuted_rows(compress(whole, bounds), (2, 12, 8), (0, 2, 1), bounds) is None
 
 
 @given(data=st.data())

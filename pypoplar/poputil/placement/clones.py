@@ -55,8 +55,8 @@ def _clone_to_ipu(call: str, graph: Graph, t: Tensor, ipu: int, debugContext: st
     if number >= target.getNumIPUs():
         raise PoplibsError(f"{call}: dstIPU is {number}, and the target has {target.getNumIPUs()} IPUs, from 0 on")
     per_ipu = target.getTilesPerIPU()
-    if graph.elements_without_tile(t):
-        graph.getTileMapping(t)  # says so
+    all_here = graph.getTopLevelGraph() is graph and not graph.elements_without_tile(t)
+    graph.getTileMapping(t.flatten().slice(0, 0) if all_here else t)  # says what has no tile here; quickly, where all have one
     clone = graph.clone(t, debugContext or "", method)
     for variable in whole_variables(clone):  # in memory there are fewer pieces than in the order of the view
         begin, end, tile = graph.mapped_pieces(variable)
