@@ -179,7 +179,8 @@ def test_many_slices_at_once_are_the_slices_one_after_the_other(data):
     if pairs:
         one_by_one = concat(tensor.slices(pairs))
         assert joined == one_by_one
-        assert len(joined.runs().start) == len(one_by_one.runs().start)  # of 3, 3, 4 either two are a run
+        if len(pairs) > 1:  # one slice of all is the view itself, whose runs may be others: of 3, 3, 4 either two are a run
+            assert len(joined.runs().start) == len(one_by_one.runs().start)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40))

@@ -108,7 +108,7 @@ def test_an_instance_that_never_comes_is_told_by_those_that_wait_for_mpi_to_star
 
 @pytest.mark.slow
 def test_ctrl_c_at_poprun_ends_all():
-    mark = f"9{random.randrange(10**9)}"
+    mark = f"9{random.randrange(10**8):08}"  # seconds, as long as a program can sleep
     process = start("script", 1, mark)
     deadline = time.monotonic() + 60
     while sum(b"failing_program" in line and b"guard" not in line for line in left_behind(mark)) < 2:
