@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from copy import copy
 from enum import Enum
@@ -161,14 +161,20 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._box
         return Box.strided(self._offset, self._shape, self._strides) if prod(self._shape) else None
 
-    def _scattered(self, runs: RunList, shape: Shape) -> Tensor:
-        """A view of `runs`, strided or a box where equal runs allow it."""
-        form = regions.strided_form(runs, shape, self._bounds())
+    def _regular(self, shape: Shape, form: tuple[int, Shape] | None, find_box: Callable[[], Box | None]) -> Tensor | None:
+        """A strided view of a form that was found; else one of a box, if there is one that has the shape."""
         if form is not None:
             return self._strided(form[0], shape, form[1])
-        box = regions.box_of(runs, self._bounds())
-        if box is not None and (shaped := box.reshaped(shape)) is not None:
-            return self._boxed(shaped)
+        box = find_box()
+        shaped = None if box is None else box.reshaped(shape)
+        return None if shaped is None else self._boxed(shaped)
+
+    def _scattered(self, runs: RunList, shape: Shape) -> Tensor:
+        """A view of `runs`, strided or a box where equal runs allow it."""
+        bounds = self._bounds()
+        regular = self._regular(shape, regions.strided_form(runs, shape, bounds), partial(regions.box_of, runs, bounds))
+        if regular is not None:
+            return regular
         view = self._strided(0, shape, ())
         view._strides = None
         view._runs = runs
@@ -176,23 +182,16 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     def _of_ids(self, ids: Int64s) -> Tensor:
         """A view of the element ids, in the shape of the array."""
-        form = regions.strided_form_of_ids(ids, self._bounds())
-        if form is not None:
-            return self._strided(form[0], ids.shape, form[1])
-        box = regions.box_of_ids(ids, self._bounds())
-        if box is not None and (shaped := box.reshaped(ids.shape)) is not None:
-            return self._boxed(shaped)
-        return self._scattered(compress(ids, self._bounds()), ids.shape)
+        bounds = self._bounds()
+        regular = self._regular(ids.shape, regions.strided_form_of_ids(ids, bounds), partial(regions.box_of_ids, ids, bounds))
+        return self._scattered(compress(ids, bounds), ids.shape) if regular is None else regular
 
     def _of_long_runs(self, runs: RunList, shape: Shape) -> Tensor:
         """What `_of_ids` gives of the elements of runs of step 1 that `compress` finds, all of two elements at least."""
-        form = regions.strided_form_of_long_runs(runs, shape, self._bounds())
-        if form is not None:
-            return self._strided(form[0], shape, form[1])
-        box = regions.box_of_long_runs(runs, self._bounds())
-        if box is not None and (shaped := box.reshaped(shape)) is not None:
-            return self._boxed(shaped)
-        return self._scattered(runs, shape)
+        bounds = self._bounds()
+        form = regions.strided_form_of_long_runs(runs, shape, bounds)
+        regular = self._regular(shape, form, partial(regions.box_of_long_runs, runs, bounds))
+        return self._scattered(runs, shape) if regular is None else regular
 
     def _moved(self, by: int, type: ElementType) -> Tensor:
         """The same view of elements of a type that lie so much further on."""
